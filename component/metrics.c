@@ -101,7 +101,7 @@ static void put_requests(const wick_stats *stats, buffer *out) {
   put_head(out, "wick_requests_submitted_total", "counter", "Accepted requests.");
   put_value(out, "wick_requests_submitted_total", "", stats->submitted);
   put_head(out, "wick_requests_refused_total", "counter",
-           "Requests refused because the queue was full.");
+           "Requests rejected because the queue was full.");
   put_value(out, "wick_requests_refused_total", "", stats->refused);
   put_head(out, ENDED, "counter", "Finished requests.");
   put_value(out, ENDED, "{reason=\"stop\"}", stats->stopped);
@@ -123,7 +123,7 @@ static void put_preemptions(const wick_stats *stats, buffer *out) {
 static void put_tokens(const wick_stats *stats, buffer *out) {
   static const char NAME[] = "wick_tokens_total";
   put_head(out, NAME, "counter",
-           "Tokens: read, cached, read again, generated, proposed, accepted.");
+           "Tokens: prefilled, cached, recomputed, generated, proposed, accepted.");
   put_value(out, NAME, "{kind=\"prompt\"}", stats->tokens_prompt);
   put_value(out, NAME, "{kind=\"cached\"}", stats->tokens_cached);
   put_value(out, NAME, "{kind=\"recomputed\"}", stats->tokens_recomputed);

@@ -43,7 +43,7 @@ export class Adapters {
   /**
    * @param {import('../index.js').ModelSource} from one file
    * @param {import('../index.js').AddAdapterOptions} options
-   * @returns {Promise<import('../index.js').AdapterInfo>} settles when requests may choose it
+   * @returns {Promise<import('../index.js').AdapterInfo>} settles when requests can select it
    */
   async add(from, options) {
     const { name, signal } = checkNames(Object(options), ['name', 'signal']);
@@ -62,12 +62,12 @@ export class Adapters {
           () => {},
         );
     throwIfAborted(signal);
-    await this.#connection.call('addAdapter', [name]); // an aborted call might leave the name registered
+    await this.#connection.call('addAdapter', [name]); // not abortable, because an aborted call might leave the name registered
     try {
       throwIfAborted(signal);
       await this.#feed(name, opened, signal);
     } catch (error) {
-      await this.#connection.call('removeAdapter', [name]).catch(() => {}); // it may be gone
+      await this.#connection.call('removeAdapter', [name]).catch(() => {}); // it may already have been removed
       throw error;
     }
     const all = await this.list();

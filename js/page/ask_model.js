@@ -1,14 +1,14 @@
-// js/page/ask_model.js — a question to a model, whether it has a chat template or not.
+// js/page/ask_model.js — sends a question to a model, with or without a chat template.
 
 import { WickError } from '../base/errors.js';
 
 /** @typedef {import('../connection/messages.js').Input} Input */
 
 /**
- * Asks a user's message; of a model without a chat template the text that continues after it.
+ * Sends the question as a user message or, if the model has no chat template, as text to continue.
  * @template T
  * @param {string} content
- * @param {string} ending of the text, after which the answer begins
+ * @param {string} ending the end of that text, after which the answer begins
  * @param {(input: Input) => Promise<T>} ask
  * @returns {Promise<T>}
  */

@@ -1,4 +1,4 @@
-// js/page/beam_search.js — beam search on sessions. A beam is a fork, so the common beginning of beams is in memory
+// js/page/beam_search.js — beam search on sessions. A beam is a fork, so a common prefix of beams is in memory only
 // once. The beams of a step run as one batch.
 
 import { argumentError } from '../base/errors.js';
@@ -12,12 +12,12 @@ import { checkCount, shown } from './option_checks.js';
 /** @typedef {import('../index.js').Beam} Beam */
 /** @typedef {import('../index.js').BeamSearchOptions} BeamSearchOptions */
 
-/** The most alternatives of a token that the engine returns. */
+/** The maximum number of alternatives per token that the engine returns. */
 const ALTERNATIVES_MAX = 20;
 
 /**
- * A continuation. Its session has all of its tokens except `next`; `begun` are the bytes of its
- * text.
+ * A continuation. Its session has all of its tokens except `next`; `begun` contains the bytes of
+ * its text.
  * @typedef {{session: Session, tokens: number[], begun: number[], logprob: number, next: string | number[]}} Live
  * @typedef {{beam: Live, token: number, bytes: number[], logprob: number}} Candidate
  */
@@ -27,7 +27,8 @@ const names = /** @type {(keyof import('../index.js').GrammarOptions)[]} */ (
 );
 
 /**
- * Settings for probabilities among the tokens that a grammar allows, which nothing else changes.
+ * Settings that return the probabilities among the tokens that a grammar allows, without any other
+ * changes.
  */
 const amongAllowed = { ...plainSampling, temperature: 1, seed: 0, logprobsAfter: true };
 
@@ -84,7 +85,7 @@ class Search {
   #ended = [];
   /** @type {Set<Session>} */
   #open = new Set();
-  /** Texts of a grammar that beams have already generated. @type {Set<string>} */
+  /** Texts that beams have already generated under the grammar. @type {Set<string>} */
   #texts = new Set();
 
   /** @param {ReturnType<typeof checked>} settings @param {Set<number>} ends tokens that end a text */
@@ -116,7 +117,7 @@ class Search {
    */
   async best(textOf) {
     const { width, lengthPenalty } = this.#settings;
-    // texts that have not ended count only if fewer than `width` have ended
+    // unfinished texts count only if fewer than `width` have ended
     const cut = this.#ended.length >= width ? [] : this.#live;
     const live = cut.map(({ tokens, logprob }) => ({
       tokens,
@@ -130,9 +131,9 @@ class Search {
   }
 
   /**
-   * The best candidates. With a grammar no text occurs twice: it accepts any tokens that spell a
-   * text, and the most likely ones are enough.
-   * @param {Candidate[]} candidates the likeliest first
+   * Returns the best candidates. With a grammar, no text occurs twice: different tokens can spell
+   * the same text, and the most likely ones are enough.
+   * @param {Candidate[]} candidates the most likely first
    * @returns {Candidate[]}
    */
   #chosen(candidates) {
@@ -156,7 +157,7 @@ class Search {
   }
 
   /**
-   * The most likely next tokens of a beam.
+   * Returns the most likely next tokens of a beam.
    * @param {Live} beam
    * @returns {Promise<Candidate[]>}
    */
@@ -177,7 +178,7 @@ class Search {
     });
     await generation.text();
     if (details.length === 0) {
-      // nothing can follow in a text of this grammar
+      // the grammar allows no further text
       this.#ended.push({ tokens: beam.tokens, logprob: beam.logprob, finishReason: 'stop' });
       return [];
     }
@@ -194,7 +195,8 @@ class Search {
   }
 
   /**
-   * Each chosen candidate gets a fork of its beam's session. The last one of a beam takes the session itself.
+   * Each chosen candidate gets a fork of its beam's session. The last candidate of a beam takes the session
+   * itself.
    * @param {Candidate[]} chosen
    */
   async #follow(chosen) {

@@ -1,5 +1,5 @@
-// js/page/best_of.js — best-of: several completions of one prompt, which share its pages, ordered by their mean
-// logprob.
+// js/page/best_of.js — best-of: generates several completions of one prompt, which share its pages, and sorts
+// them by their mean logprob.
 
 /** @typedef {import('../index.js').Beam} Beam */
 /** @typedef {import('./piece_reader.js').PieceReader} PieceReader */
@@ -11,7 +11,7 @@ async function read(reader) {
   const tokens = [];
   for (let piece = await reader.next(); piece; piece = await reader.next()) {
     text += piece.text;
-    // held-back text does not belong to a token
+    // text that was held back does not belong to a token
     if (!piece.token || piece.token.token < 0) continue;
     tokens.push(piece.token.token);
     logprob += piece.token.logprob ?? 0;
@@ -20,12 +20,12 @@ async function read(reader) {
   return { text, tokens, logprob, finishReason: finish === 'length' ? 'length' : 'stop' };
 }
 
-/** The mean, so that short texts are not preferred. @param {Beam} completion */
+/** The mean logprob, so that short texts are not preferred. @param {Beam} completion */
 const score = ({ logprob, tokens }) => logprob / Math.max(1, tokens.length);
 
 /**
  * @param {PieceReader[]} readers of the completions, with logprobs
- * @returns {Promise<Beam[]>} all of them, the best first
+ * @returns {Promise<Beam[]>} all of them, best first
  */
 export async function readAll(readers) {
   const completions = await Promise.all(readers.map(read)).catch((error) => {

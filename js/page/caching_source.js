@@ -1,5 +1,5 @@
-// js/page/caching_source.js — the bytes of a model with an address: from its stored part, and from
-// its server, whose bytes are stored as they arrive.
+// js/page/caching_source.js — the bytes of a model with a URL: from its stored part, and from its
+// server, whose bytes are stored as they arrive.
 
 import { argumentError } from '../base/errors.js';
 import { checkNames } from '../base/option_names.js';
@@ -17,7 +17,7 @@ export function cacheOf({ cache }) {
 }
 
 /**
- * A model by its name: its address is known once it is loaded.
+ * Returns the source of a model with a name. Its URL is known only once it is loaded.
  * @param {EngineOptions} options
  * @returns {ModelLocation}
  */
@@ -27,13 +27,15 @@ export function namedSource(options) {
   checkNames(hub ?? {}, ['endpoint', 'token']);
   const others = /** @type {const} */ (['url', 'file', 'blob', 'bytes', 'stream']);
   const other = others.find((name) => (options[name] ?? undefined) !== undefined);
-  if (other) throw argumentError(`createEngine needs one of model and ${other}: both were given`);
+  if (other)
+    throw argumentError(`createEngine needs either model or ${other}, but both were given`);
   const download = { ...downloadOf(options), urls: [], model, hub, fetch };
   return { description: { kind: 'page', files: 0, canSeek: false }, source: undefined, download };
 }
 
 /**
- * The mmproj file: that of the model's repository on the hub (`true`), a name there, or any other form that a model may have.
+ * Returns the source of the mmproj file: the file in the model's repository on the hub (`true`), a name on the hub, or any
+ * other form that a model may have.
  * @param {EngineOptions} options those with `mmproj`
  * @returns {ModelLocation}
  */
@@ -45,7 +47,7 @@ export function mmprojSource(options) {
   }
   if (mmproj !== true) return mmprojOf(mmproj, options);
   if (typeof model !== 'string') {
-    throw argumentError('mmproj: true needs model, a name on a hub');
+    throw argumentError('mmproj: true needs the option model with a name on a hub');
   }
   const from = namedSource(/** @type {any} */ ({ ...how, model }));
   return { ...from, download: /** @type {any} */ ({ ...from.download, part: 'mmproj' }) };
@@ -69,7 +71,7 @@ export async function keptSource(options, from, reports) {
   const isHttp = download?.urls.every((url) => /^https?:/.test(url));
   if (!isHttp || (cache === false && model === undefined)) return from;
   try {
-    const { openKept } = /** @type {any} */ (await import('../models.js')); // it is internal
+    const { openKept } = /** @type {any} */ (await import('../models.js')); // openKept is internal
     const how = { ...download, cache, signal, ...reports };
     const { description, source, invalidate } = await openKept(how);
     return { description, source: source && (async () => source), invalidate };

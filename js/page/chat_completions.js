@@ -1,4 +1,4 @@
-// js/page/chat_completions.js — OpenAI's chat completions, with the interface of openai-node.
+// js/page/chat_completions.js — OpenAI's chat completions, with the API of openai-node.
 
 import { abortError, argumentError, WickError } from '../base/errors.js';
 import { checkNames } from '../base/option_names.js';
@@ -25,7 +25,7 @@ import { Session } from './session.js';
 /** @typedef {import('./piece_reader.js').PieceReader} PieceReader */
 /** @typedef {import('../connection/messages.js').PlainMessage} PlainMessage */
 
-/** Fields that would change the answer but are not supported. They are refused. */
+/** Unsupported fields that would change the answer. They are rejected. */
 const unsupported = [
   ...['functions', 'function_call', 'audio', 'modalities', 'web_search_options'],
 ];
@@ -47,19 +47,21 @@ const countNames = /** @type {const} */ ([
   ...['tools', 'tool_choice', 'reasoning_effort', 'variables', 'parseSpecial', 'signal'],
 ]);
 
-/** Fields that concern OpenAI's service, or abilities that no model here has. They are ignored. */
+/**
+ * Fields that concern OpenAI's service, or features that models here do not have. They are ignored.
+ */
 const withoutEffect = [
   ...['model', 'user', 'store', 'metadata', 'service_tier', 'prediction'],
   ...['verbosity', 'safety_identifier', 'prompt_cache_key', 'prompt_cache_retention'],
 ];
 
-/** Further options of a call in openai-node, which concern the network. They are ignored. */
+/** Additional call options of openai-node that concern the network. They are ignored. */
 const callWithoutEffect = ['headers', 'query', 'maxRetries', 'idempotencyKey'];
 
 /** @param {Record<string, any>} body */
 function checkBody(body) {
   if (typeof body !== 'object' || body === null) {
-    throw argumentError('body must be an object of settings');
+    throw argumentError('body must be an object');
   }
   const found = unsupported.find((name) => body[name] !== undefined && body[name] !== null);
   if (found) throw new WickError('UNSUPPORTED', `${found}: not supported by chat completions`);
@@ -83,7 +85,7 @@ function checkEffort(effort) {
 
 /**
  * @param {unknown} messages
- * @returns {PlainMessage[]} the same, checked
+ * @returns {PlainMessage[]} the same messages, checked
  */
 export function messagesOf(messages) {
   if (!Array.isArray(messages) || messages.length === 0) {
@@ -120,7 +122,7 @@ function toolsOf(body) {
     }
     const before = tools?.findIndex((one) => one.function.name === name);
     if (before !== index) {
-      throw argumentError(`tools[${index}] has the name of tools[${before}], ${shown(name)}`);
+      throw argumentError(`tools[${index}] has the same name as tools[${before}]: ${shown(name)}`);
     }
   }
   const wanted = choice ?? 'auto';
@@ -132,7 +134,7 @@ function toolsOf(body) {
     );
   }
   const isKnown = !named || tools?.some((tool) => tool.function.name === named);
-  if (!isKnown) throw argumentError(`tool_choice: no tool is named ${shown(named)}`);
+  if (!isKnown) throw argumentError(`tool_choice: no tool has the name ${shown(named)}`);
   if (typeof (isParallel ?? true) !== 'boolean') {
     throw argumentError(`parallel_tool_calls must be true or false, not ${shown(isParallel)}`);
   }
@@ -142,7 +144,7 @@ function toolsOf(body) {
 }
 
 /**
- * A last message of the assistant with `prefix: true` is continued by the reply.
+ * A last message from the assistant with `prefix: true` is continued by the reply.
  * @param {PlainMessage[]} messages
  * @returns {{messages: PlainMessage[], prefix: string | undefined}}
  */
@@ -152,7 +154,7 @@ function splitPrefix(messages) {
   const { role, prefix, content } = messages[index];
   if (prefix !== true || role !== 'assistant' || index === 0 || index < messages.length - 1) {
     throw argumentError(
-      `messages[${index}].prefix must be true, and only in a last message of the assistant that follows another message`,
+      `messages[${index}].prefix must be true, and only in a last message from the assistant that follows another message`,
     );
   }
   return { messages: messages.slice(0, -1), prefix: textOf(content) };
@@ -241,7 +243,7 @@ export class ChatCompletions {
     if (hasSession) settings.session = Session.numberOf(session, this.#connection);
     if (hasSession && ((n ?? 1) !== 1 || body.salt)) {
       throw argumentError(
-        'session: cannot be combined with n and salt, because it has one answer and its own salt',
+        'session: cannot be combined with n or salt, because a session has only one answer and its own salt',
       );
     }
     const parseSpecial = body.parseSpecial ?? false;
@@ -305,7 +307,8 @@ export class ChatCompletions {
   /**
    * @param {unknown} messages
    * @param {import('../index.js').CountOptions} [options]
-   * @returns {Promise<number>} tokens of the prompt that `create` would build from them
+   * @returns {Promise<number>} the number of tokens in the prompt that `create` would build from
+   * them
    */
   async countTokens(messages, options = {}) {
     return this.#asPrompt('countChat', messages, options);
@@ -422,7 +425,7 @@ class Reply {
   }
 }
 
-/** Some templates require nine letters and digits. */
+/** Some templates require call ids with nine letters and digits. */
 const callId = () => `${randomName()}${randomName()}`.slice(0, 9);
 
 /** @param {PieceReader[]} readers that have ended @returns {Done[]} */
@@ -451,7 +454,7 @@ export class ChatStream {
     for (const reader of readers) reader.heldBy(this);
   }
 
-  /** Its abort() ends the stream with an AbortError. */
+  /** The controller whose abort() ends the stream with an AbortError. */
   get controller() {
     this.#controller ??= abortsReaders(this.#readers);
     return this.#controller;
@@ -496,7 +499,7 @@ export class ChatStream {
   }
 
   /**
-   * The content of a piece, which is usually one delta.
+   * Yields the content of a piece, which is usually one delta.
    * @param {number} index
    * @param {Piece} piece
    */
@@ -532,8 +535,8 @@ export class ChatStream {
 }
 
 /**
- * @param {PieceReader[]} readers are aborted by the controller; an abandoned stream is cancelled
- * instead
+ * @param {PieceReader[]} readers are aborted by the controller and cancelled if the stream is
+ * abandoned instead
  */
 function abortsReaders(readers) {
   const controller = new AbortController();
@@ -545,7 +548,7 @@ function abortsReaders(readers) {
 }
 
 /**
- * The pieces of several readers as they arrive, and the end of each.
+ * Yields the pieces of several readers as they arrive, and the end of each.
  * @param {PieceReader[]} readers
  * @returns {AsyncGenerator<{index: number, piece: Piece | undefined}, void, void>}
  */
@@ -588,7 +591,7 @@ function usageOf(dones) {
 /**
  * @param {Piece} piece
  * @param {ChatCompletionRequest} body
- * @returns {object[]} in OpenAI's shape; nothing for text that does not belong to a token
+ * @returns {object[]} in OpenAI's format; empty for text that does not belong to a token
  */
 function logprobsOf({ token }, body) {
   if (!token || token.token < 0) return [];

@@ -8,7 +8,7 @@ import { checkText, shown } from './option_checks.js';
 const INSTRUCTIONS = 'Read the text and answer with the label that fits it, and nothing else.';
 /**
  * The number of labels that are scored at a time. Their requests share the tokens that the first of
- * them has read.
+ * them has processed.
  */
 const LABELS_AT_ONCE = 16;
 
@@ -73,7 +73,7 @@ function softmax(logits) {
 }
 
 /**
- * The scores of the model's head, one for each label, in the head's order.
+ * Returns the scores of the model's head, one for each label, in the head's order.
  * @param {EngineConnection} connection
  * @param {string} text
  * @param {string[]} labels
@@ -93,12 +93,12 @@ async function scoresOfHead(connection, text, labels, truncate, signal) {
   }
   if (scores.length === labels.length) return Array.from(scores);
   throw argumentError(
-    `the model's head has ${scores.length} scores, but there are ${labels.length} labels: pass one for each, in the head's order`,
+    `the model's head has ${scores.length} scores, but ${labels.length} labels were given: pass one label for each score, in the head's order`,
   );
 }
 
 /**
- * The logarithm of the probability of each label as the model's whole answer.
+ * Returns the logarithm of the probability of each label as the model's whole answer.
  * @param {Ask} ask
  * @param {string} content
  * @param {string[]} labels

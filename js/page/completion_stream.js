@@ -1,6 +1,6 @@
 // js/page/completion_stream.js — the result of chat.completions.stream: the chunks, events, and the whole completion at the
-// end, like openai-node's helper. It reads automatically, so a listener or the promise of the end
-// is enough.
+// end, like openai-node's helper. It reads automatically, so it is enough to add a listener or to
+// await the end.
 
 import { onAbort } from '../base/abort_signals.js';
 
@@ -30,7 +30,7 @@ export class CompletionStream {
       this.#wake();
       this.#tell('end');
     });
-    this.#whole.catch(() => {}); // a call that waits for the end gets it
+    this.#whole.catch(() => {}); // calls that wait for the end throw the error
   }
 
   /** @param {(signal: AbortSignal) => Promise<AsyncIterable<Chunk>>} open */
@@ -76,7 +76,7 @@ export class CompletionStream {
             this.#wake = settle;
           });
       }
-      await this.#whole; // an error
+      await this.#whole; // throws the error
     } finally {
       if (!this.#isOver) this.abort();
     }
@@ -132,7 +132,7 @@ function addChunk(whole, { id, created, model, choices, usage, timings }) {
     }
     choice.finish_reason = reason ?? choice.finish_reason;
     if (stop !== undefined) choice.stop_reason = stop;
-    // malformed calls have arrived as content, too
+    // malformed calls also arrive as content
     if (reason === 'stop') delete message.tool_calls;
   }
 }

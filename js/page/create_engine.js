@@ -1,5 +1,5 @@
 // js/page/create_engine.js — createEngine: chooses the modules and the number of threads, starts the worker and
-// waits for the model. The calling thread never computes.
+// waits for the model. The calling thread does no computation.
 
 import { onAbort } from '../base/abort_signals.js';
 import { abortError, throwIfAborted, WickError } from '../base/errors.js';
@@ -18,7 +18,7 @@ import { checkCallback } from './option_checks.js';
 /** @typedef {import('../index.js').EngineOptions} EngineOptions */
 
 /** @typedef {import('./model_options.js').ModelLocation} ModelLocation */
-/** The places of the model and of its mmproj file. @typedef {() => Promise<{model: ModelLocation, mmproj: ModelLocation | undefined}>} Locate */
+/** Locates the model and its mmproj file. @typedef {() => Promise<{model: ModelLocation, mmproj: ModelLocation | undefined}>} Locate */
 
 /** @type {{total: undefined, bytesPerSecond: undefined, secondsLeft: undefined}} */
 const unknownProgress = { total: undefined, bytesPerSecond: undefined, secondsLeft: undefined };
@@ -134,12 +134,12 @@ async function startEngine(connection, options, config, locate) {
   }
 }
 
-/** The engine's errors about a file that is not the expected model. */
+/** The engine's errors for a file that is not the expected model. */
 const damageCodes = ['TRUNCATED', 'FORMAT', 'CORRUPT', 'NOT_GGUF'];
 
 /**
- * Marks damaged chunks, which the next call downloads again. The error may also be that of a draft
- * or an mmproj file.
+ * Marks damaged chunks, which the next call downloads again. The error may also be about a draft or
+ * an mmproj file.
  * @param {import('./model_options.js').ModelLocation} from
  * @param {string} code
  * @param {EngineOptions} options

@@ -1,4 +1,5 @@
-// js/page/embeddings.js — turns texts into vectors and documents into scores, and answers OpenAI's embeddings.
+// js/page/embeddings.js — converts texts to vectors and documents to scores, and implements OpenAI's
+// embeddings.
 
 import { argumentError } from '../base/errors.js';
 import { checkNames } from '../base/option_names.js';
@@ -113,7 +114,7 @@ export async function rerank(connection, query, documents, options) {
 
 /**
  * Some rerankers return the probabilities of their labels (Qwen3-Reranker), others logits.
- * @param {Float32Array} scores those of a head, of which the first one counts
+ * @param {Float32Array} scores the outputs of a head; the first one is used
  */
 function probabilityOf(scores) {
   const isWhole = scores.every((score) => score >= 0 && score <= 1);
@@ -134,9 +135,9 @@ function base64Of(vector) {
 }
 
 /**
- * OpenAI's embeddings, with the interface of openai-node.
+ * OpenAI's embeddings, with the API of openai-node.
  * @param {EngineConnection} connection
- * @param {string} model its name in answers
+ * @param {string} model its name in responses
  * @param {import('../index.js').EmbeddingRequest} body
  * @param {{signal?: AbortSignal | null}} [call]
  * @returns {Promise<import('../index.js').EmbeddingList>}

@@ -1,4 +1,4 @@
-// js/page/engine.js — the Engine of the public interface. It checks arguments and sends calls to the worker.
+// js/page/engine.js — the Engine class of the public API. It checks arguments and sends calls to the worker.
 
 import { argumentError } from '../base/errors.js';
 import { checkNames } from '../base/option_names.js';
@@ -72,11 +72,11 @@ export class Engine {
   }
 
   /**
-   * Several completions of one prompt, which is processed once. They run together. All of them start when the first
-   * one is read.
+   * Returns several completions of one prompt, which is processed once. They run together. All of them start when
+   * the first one is read.
    * @param {string | ArrayLike<number>} prompt
-   * @param {GenerateOptions & {n?: number}} [options] `seed` is the seed of the first one; the
-   * others count up from it
+   * @param {GenerateOptions & {n?: number}} [options] `seed` is the seed of the first completion;
+   * the others count up from it
    * @returns {Generation[]}
    */
   generateMany(prompt, { n = 2, ...options } = {}) {
@@ -86,7 +86,7 @@ export class Engine {
   }
 
   /**
-   * The most probable continuation that a beam search finds.
+   * Returns the most probable continuations that a beam search finds.
    * @param {string | ArrayLike<number>} prompt
    * @param {import('../index.js').BeamSearchOptions} [options]
    */
@@ -95,7 +95,7 @@ export class Engine {
   }
 
   /**
-   * Several completions, ordered by their mean logprob.
+   * Returns several completions, sorted by their mean logprob.
    * @param {string | ArrayLike<number>} prompt
    * @param {GenerateOptions & {n?: number}} [options]
    */
@@ -107,7 +107,7 @@ export class Engine {
   }
 
   /**
-   * A vector for each text.
+   * Returns a vector for each text.
    * @param {string | ArrayLike<number> | (string | ArrayLike<number>)[]} texts
    * @param {import('../index.js').EmbedOptions} [options]
    */
@@ -116,7 +116,7 @@ export class Engine {
   }
 
   /**
-   * Ranks documents by their relevance to a query, the best first.
+   * Ranks documents by their relevance to a query, best first.
    * @param {string} query
    * @param {string[]} documents
    * @param {import('../index.js').RerankOptions} [options]
@@ -126,7 +126,7 @@ export class Engine {
   }
 
   /**
-   * The labels with their probabilities for a text, the most probable first.
+   * Returns the labels with their probabilities for a text, the most probable first.
    * @param {string} text
    * @param {string[]} labels
    * @param {import('../index.js').ClassifyOptions} [options]
@@ -136,7 +136,7 @@ export class Engine {
   }
 
   /**
-   * Extracts a record of a JSON schema from a text.
+   * Extracts a record that matches a JSON schema from a text.
    * @param {string} text
    * @param {import('../index.js').GrammarOptions['jsonSchema']} schema
    * @param {import('../index.js').ExtractOptions} [options]
@@ -146,7 +146,7 @@ export class Engine {
   }
 
   /**
-   * Lets the model call functions, and answers with its last message.
+   * Lets the model call functions, and returns its last message.
    * @param {import('../index.js').RunToolsOptions} options
    */
   async runTools(options) {
@@ -154,7 +154,7 @@ export class Engine {
   }
 
   /**
-   * The tokens of a text, or of the prompt that a conversation becomes.
+   * Returns the tokens of a text, or of the prompt of a conversation.
    * @param {string | import('../index.js').ChatMessage[]} text
    * @param {any} [options] TokenizeOptions, or CountOptions of a conversation
    * @returns {Promise<number[]>}
@@ -201,7 +201,7 @@ export class Engine {
 
   /**
    * @param {any} part an image or a recording
-   * @returns {Promise<import('../index.js').MediaCost>} its cost, known before it is encoded
+   * @returns {Promise<import('../index.js').MediaCost>} its cost, computed before it is encoded
    */
   async mediaCost(part) {
     const medium = await mediumOf(part, this.#connection.decoders ?? {});
@@ -209,7 +209,7 @@ export class Engine {
   }
 
   /**
-   * A conversation that continues, with its own session.
+   * Creates a conversation with its own session.
    * @param {import('../index.js').ChatOptions} [options]
    * @returns {Promise<import('../index.js').Chat>}
    */
@@ -239,18 +239,21 @@ export class Engine {
     return this.#connection.call('applyTemplate', [messagesOf(messages), given], signal);
   }
 
-  /** Information about the model, and the memory and threads that are currently in use. */
+  /** Returns information about the model, and the memory and threads that are currently in use. */
   async info() {
     return infoOf(await this.#connection.call('info', []));
   }
 
-  /** The file's metadata and tensors (long values shortened), as `wick inspect --json` prints them. */
+  /**
+   * Returns the file's metadata and tensors (long values are shortened), as `wick inspect --json`
+   * prints them.
+   */
   async inspect() {
     return this.#connection.call('inspect', []);
   }
 
   /**
-   * Times and counts of the ops of the forward passes.
+   * Returns times and counts of the ops of the forward passes.
    * @param {{format?: 'json' | 'prometheus', reset?: boolean, signal?: AbortSignal | null}} [options]
    * @returns {Promise<any>}
    */
@@ -262,7 +265,7 @@ export class Engine {
 
   /**
    * @param {{signal?: AbortSignal | null, salt?: string | null | undefined}} [options]
-   * @returns {Promise<Session>} an empty text
+   * @returns {Promise<Session>} an empty session
    */
   async createSession(options = {}) {
     return Session.create(this.#connection, checkNames(options, ['signal', 'salt']));
@@ -287,8 +290,8 @@ export class Engine {
   }
 
   /**
-   * The pages of keys and values and their use.
-   * @param {{map?: boolean}} [options] map: adds a text with one letter for each page
+   * Returns the pages of keys and values and their use.
+   * @param {{map?: boolean}} [options] map: adds a string with one letter for each page
    */
   async kvStats(options = {}) {
     const { map = false } = checkNames(options, ['map']);
@@ -296,7 +299,7 @@ export class Engine {
   }
 
   /**
-   * The pages of a conversation that are in the prefix cache.
+   * Returns the pages of a conversation that are in the prefix cache.
    * @param {import('../index.js').ChatMessage[]} messages
    * @param {import('../index.js').CountOptions} [options]
    */
@@ -307,7 +310,7 @@ export class Engine {
   }
 
   /**
-   * Counts of requests (running, waiting, ended), tokens and passes.
+   * Returns counts of requests (running, waiting, ended), tokens and passes.
    * @param {{format?: 'json' | 'prometheus'}} [options]
    * @returns {Promise<any>}
    */

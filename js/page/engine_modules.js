@@ -1,7 +1,7 @@
-// js/page/engine_modules.js — chooses the WebAssembly of an engine: a build of the package for this host, or the caller's.
-// A build is four modules. The worker loads the grammar module when a request needs it, the extras
-// module when a model does, and the media module with an mmproj file. A model that needs more than
-// 4 GiB has one module, with 64-bit addresses, for any number of threads.
+// js/page/engine_modules.js — chooses an engine's WebAssembly modules: a build of the package for this host, or the
+// caller's. A build consists of four modules. The worker loads the grammar module when a request needs it, the extras
+// module when a model does, and the media module with an mmproj file. For models that need more than 4 GiB, there is a
+// single module with 64-bit addresses, for any number of threads.
 
 import { detectSimd, hasWideMemory } from '../base/host_features.js';
 import { ownFile } from '../base/own_files.js';
@@ -66,7 +66,7 @@ const isAddress = (option) => typeof option === 'string' || option instanceof UR
 
 /**
  * @param {string | URL} address
- * @returns {string} a complete address, because the worker's file may be elsewhere
+ * @returns {string} an absolute URL, because the worker's file may be in a different location
  */
 const wholeAddress = (address) => new URL(address, globalThis.location?.href).href;
 
@@ -82,20 +82,21 @@ const inFolder = (folder, build) => ({
   mediaWasm: `${folder}wick-${build}-media.wasm`,
 });
 
-/** @param {string | URL} wasm the first module's address @param {string} name */
+/** @param {string | URL} wasm the URL of the first module @param {string} name */
 const partAddress = (wasm, name) =>
   wholeAddress(String(wasm).replace(/\.wasm(?=$|[?#])/, `-${name}.wasm`));
 
 /** @param {EngineOptions['wasm']} wasm @returns {string | undefined} '' if the host has no 64-bit memory */
 function wideOf(wasm) {
   if (!isAddress(wasm)) return undefined;
-  // builds with one and with several threads share one
+  // the builds with and without threads share this module
   const address = String(wasm).replace(/-(?:single|threads)(?=\.wasm(?:$|[?#]))/, '');
   return hasWideMemory() ? partAddress(address, 'wide') : '';
 }
 
 /**
- * A secondary module: the caller's if there is one, otherwise the file next to the first module.
+ * Finds a secondary module: the caller's if there is one, otherwise the file next to the first
+ * module.
  * @param {EngineOptions['wasm']} wasm
  * @param {EngineOptions['wasm']} given
  * @param {string} name

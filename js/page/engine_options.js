@@ -1,4 +1,4 @@
-// js/page/engine_options.js — the options of createEngine, checked and completed.
+// js/page/engine_options.js — checks the options of createEngine and fills in the defaults.
 
 import { argumentError } from '../base/errors.js';
 import { checkNames } from '../base/option_names.js';
@@ -11,7 +11,10 @@ import { checkCallback, checkFlag, checkNumber, shown, U32_MAX } from './option_
 /** @typedef {import('../index.js').EngineOptions} EngineOptions */
 /** @typedef {import('../bytes/model_sources.js').SourceDescription} SourceDescription */
 
-/** The options that name the model's source. @type {Record<keyof import('../index.js').ModelSource, null>} */
+/**
+ * The options that specify the model's source.
+ * @type {Record<keyof import('../index.js').ModelSource, null>}
+ */
 const sourceNames = { url: null, file: null, blob: null, bytes: null, stream: null };
 
 /**
@@ -67,7 +70,7 @@ export function checkEngineNames(options) {
     throw argumentError("chatTemplate must be Jinja text or 'chatml'");
   }
   if (!['string', 'object', 'function'].includes(typeof (worker ?? ''))) {
-    throw argumentError('worker must be an address, a Worker or a function that starts one');
+    throw argumentError('worker must be a URL, a Worker or a function that starts one');
   }
   checkCallback('decodeImage', options.decodeImage);
   downloadOf(options);
@@ -95,7 +98,8 @@ export function kvTypesOf(kvType) {
     return { kType: type, vType: type };
   }
   const stranger = Object.keys(kvType).find((name) => name !== 'k' && name !== 'v');
-  if (stranger !== undefined) throw argumentError(`kvType has k and v, not ${stranger}`);
+  if (stranger !== undefined)
+    throw argumentError(`kvType: unknown member ${stranger}, only k and v are supported`);
   const { k, v } = kvType;
   return { kType: kvTypeOf('kvType.k', k ?? 'f16'), vType: kvTypeOf('kvType.v', v ?? 'f16') };
 }
@@ -148,7 +152,7 @@ function tablesOf(place) {
 function preTokenizerOf(name) {
   if (name === undefined || name === null) return undefined;
   if (typeof name === 'string' && name !== '') return name;
-  throw argumentError("preTokenizer is not a name such as 'qwen2'");
+  throw argumentError("preTokenizer must be a name such as 'qwen2'");
 }
 
 /** @param {EngineOptions} options */
@@ -157,7 +161,7 @@ function isLikeLlamaCpp({ mediaLike = 'published' }) {
   throw argumentError(`mediaLike must be 'published' or 'llama.cpp', not ${shown(mediaLike)}`);
 }
 
-/** The batch size with media, because some models read an image in one pass. */
+/** The batch size with media, because some models must process an image in one pass. */
 const MEDIA_BATCH = 512;
 
 /**
@@ -192,8 +196,8 @@ export function checkThreads(threads) {
 }
 
 /**
- * The name of a shared engine within the origin. It contains the model, the options that change answers and the version
- * of the package, so that only tabs for which all of these are equal share an engine.
+ * Returns the name of a shared engine within the origin. It contains the model, the options that change answers and the
+ * version of the package, so that only tabs for which all of these are equal share an engine.
  * @param {EngineOptions} options
  * @param {import('../wasm/engine_records.js').NativeConfig} config
  * @param {SourceDescription} description

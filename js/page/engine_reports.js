@@ -7,7 +7,7 @@
 const camel = (name) => name.replace(/_(\w)/g, (_, letter) => letter.toUpperCase());
 
 /**
- * Renames the members of one object, but not of objects within it.
+ * Renames the members of an object, but not those of nested objects.
  * @param {Record<string, any> | null | undefined} object
  * @returns {any}
  */

@@ -1,4 +1,4 @@
-// js/page/extract.js — engine.extract: the content of a text, as a record of a JSON schema.
+// js/page/extract.js — engine.extract: extracts a record that matches a JSON schema from a text.
 
 import { argumentError, WickError } from '../base/errors.js';
 import { checkNames } from '../base/option_names.js';
@@ -24,7 +24,7 @@ export async function extract(ask, text, schema, options) {
   const schemaText = typeof schema === 'string' ? schema : JSON.stringify(schema);
   const content = `${instructions}\n${schemaText}\n\n${text}`;
   const given = { temperature: 0, maxTokens: MAX_TOKENS, ...settings, jsonSchema: schema, signal };
-  // a template may have opened the reasoning
+  // the template may already have started the reasoning
   const closing = { ...given, thinkingBudgetTokens: 0 };
   return askModel(content, '\n\nJSON: ', (input) =>
     readRecord(ask(input, 'messages' in input ? closing : given)),
@@ -44,7 +44,7 @@ async function readRecord(reader) {
   if (finish !== 'length') return JSON.parse(json);
   throw new WickError(
     'INCOMPLETE',
-    `The record was not complete after ${completionTokens} tokens: maxTokens or the context ended it`,
+    `The record is incomplete after ${completionTokens} tokens: it reached maxTokens or the end of the context`,
     { text: json },
   );
 }

@@ -87,7 +87,7 @@ export function timingsOf(done) {
     decodeMs,
     ttftMs,
     prefillTokensPerSecond: perSecond(promptTokens - cachedTokens, prefillMs),
-    // the first token is a part of the prefill
+    // the first token counts as part of the prefill
     decodeTokensPerSecond: perSecond(completionTokens - 1, decodeMs),
   };
 }

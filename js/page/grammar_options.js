@@ -1,5 +1,5 @@
-// js/page/grammar_options.js — maps the options that constrain a text to the engine's grammar. The engine compiles it, and
-// refuses unsupported features by name.
+// js/page/grammar_options.js — maps the options that constrain the output to the engine's grammar. The engine compiles it,
+// and reports unsupported features by name.
 
 import { argumentError, WickError } from '../base/errors.js';
 import {
@@ -28,10 +28,10 @@ export function grammarOf(options) {
   const { begun } = options;
   if ((begun ?? undefined) === undefined) return found;
   if (typeof begun !== 'string' && !(begun instanceof Uint8Array)) {
-    throw argumentError(`begun must be a text or its bytes, not ${shown(begun)}`);
+    throw argumentError(`begun must be a string or its bytes, not ${shown(begun)}`);
   }
   if (found) found.begun = begun;
-  else throw argumentError(`begun belongs to ${Object.keys(grammarNames).join(', ')}`);
+  else throw argumentError(`begun needs one of ${Object.keys(grammarNames).join(', ')}`);
   return found;
 }
 
@@ -49,7 +49,7 @@ function schemaText(schema) {
     return JSON.stringify(schema);
   } catch (error) {
     if (error instanceof RangeError) {
-      const message = 'jsonSchema is nested too deeply, or too long';
+      const message = 'jsonSchema is nested too deeply or is too long';
       throw new WickError('GRAMMAR_TOO_LARGE', message, { option: 'grammar' });
     }
     throw argumentError(`jsonSchema must be JSON: ${/** @type {any} */ (error)?.message}`);
@@ -60,7 +60,7 @@ function schemaText(schema) {
 const readers = {
   grammar(text) {
     if (typeof text === 'string') return { kind: GRAMMAR_GBNF, text };
-    throw argumentError(`grammar must be a string of GBNF, not ${shown(text)}`);
+    throw argumentError(`grammar must be a GBNF string, not ${shown(text)}`);
   },
   jsonSchema(schema) {
     if (typeof schema === 'string') return { kind: GRAMMAR_JSON_SCHEMA, text: schema };
@@ -72,7 +72,9 @@ const readers = {
   regex(pattern) {
     if (typeof pattern === 'string') return { kind: GRAMMAR_REGEX, text: pattern };
     if (!(pattern instanceof RegExp)) {
-      throw argumentError(`regex must be a regular expression or its text, not ${shown(pattern)}`);
+      throw argumentError(
+        `regex must be a regular expression or its source, not ${shown(pattern)}`,
+      );
     }
     const flag = /[^dguvy]/.exec(pattern.flags)?.[0];
     if (flag) throw new WickError('UNSUPPORTED', `regex: the flag ${flag} is not supported`);
@@ -105,7 +107,8 @@ export function optionsOfFormat(format) {
 /** @param {string} place @param {Record<string, any>} value @param {string[]} known */
 function checkMembers(place, value, known) {
   const other = Object.keys(value).find((name) => !known.includes(name));
-  if (other) throw argumentError(`${place} has no member ${other}: ${known.join(', ')} are known`);
+  if (other)
+    throw argumentError(`${place}: unknown member ${other}. Known members: ${known.join(', ')}`);
 }
 
 /** @type {Record<string, (format: any) => GrammarOptions>} */

@@ -1,10 +1,10 @@
-// js/page/later.js — files of the package that are loaded at first use. Their addresses are literals, for bundlers.
+// js/page/later.js — files of the package that are loaded at first use. Their URLs are literals, for bundlers.
 
 import { WickError } from '../base/errors.js';
 
 /** @param {string} name @returns {(error: unknown) => never} */
 const missing = (name) => (error) => {
-  throw new WickError('NETWORK', `${name} of wick-llm could not be loaded: ${error}`, error);
+  throw new WickError('NETWORK', `wick-llm's ${name} could not be loaded: ${error}`, error);
 };
 
 export const loadChats = async () => await import('../chat.js').catch(missing('chat.js'));

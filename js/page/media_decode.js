@@ -14,7 +14,7 @@ import { MEDIA_RATE as RATE } from './media_parts.js';
 
 /** The engine's limit. */
 const PIXELS_MAX = 2 ** 28;
-/** The limit of a file, as in src/media/formats.h. */
+/** The maximum size of a file, as in src/media/formats.h. */
 const FILE_BYTES_MAX = 2 ** 28 - 1;
 
 /** @param {MediaPart} part @param {Decoders} decoders @returns {Promise<Medium>} */
@@ -28,7 +28,11 @@ export async function decodePart({ kind, place, from }, decoders) {
   }
 }
 
-/** @param {any} value @param {string} name @returns {boolean} whether the host has this class and the value is of it */
+/**
+ * @param {any} value
+ * @param {string} name
+ * @returns {boolean} whether the host has this class and the value is an instance of it
+ */
 const isA = (value, name) => {
   const type = /** @type {any} */ (globalThis)[name];
   return typeof type === 'function' && value instanceof type;
@@ -43,7 +47,7 @@ function checkSize(size) {
   throw new WickError('ARG', `file: has ${size} bytes, limit is ${FILE_BYTES_MAX}`);
 }
 
-/** @param {unknown} from a Blob, bytes or an address @returns {Promise<Blob | undefined>} */
+/** @param {unknown} from a Blob, bytes or a URL @returns {Promise<Blob | undefined>} */
 async function blobOf(from) {
   const blob = await anyBlobOf(from);
   if (blob) checkSize(blob.size);
@@ -61,7 +65,7 @@ async function anyBlobOf(from) {
   const url = String(from);
   if (/^data:/i.test(url)) checkSize(Math.floor((url.length - url.indexOf(',') - 1) * 0.75) - 2);
   if (!/^(data|blob|https?):/i.test(url) && !URL.canParse(url, globalThis.location?.href)) {
-    throw argumentError('address: not one that can be fetched. Pass a Blob or decoded content');
+    throw argumentError('URL: cannot be fetched. Pass a Blob or decoded content');
   }
   /** @type {Response} */
   let response;
@@ -102,7 +106,7 @@ async function decodeImage(blob, { decodeImage: decode }) {
   if (typeof createImageBitmap !== 'function') {
     throw new WickError(
       'UNSUPPORTED',
-      'this host decodes only PPM images: pass createEngine decodeImage, or pixels as {width, height, data}',
+      'this host decodes only PPM images: pass decodeImage to createEngine, or pixels as {width, height, data}',
     );
   }
   /** @type {ImageBitmap} */
@@ -126,13 +130,13 @@ const sizeOf = (image) =>
     [image.naturalHeight, image.videoHeight, image.displayHeight, image.height],
   ].map((sizes) => {
     const size = sizes.find((one) => one !== undefined);
-    return Math.round(size.baseVal?.value ?? size); // of SVG
+    return Math.round(size.baseVal?.value ?? size); // an SVG image
   });
 
 /** @param {number} width @param {number} height */
 function checkPixels(width, height) {
   if (width * height <= PIXELS_MAX) return;
-  throw argumentError(`image: ${width} x ${height} pixels, the limit is 2^28`);
+  throw argumentError(`image: has ${width} x ${height} pixels, limit is 2^28`);
 }
 
 /** Beyond this size some browsers draw nothing and report no error. */
@@ -145,7 +149,7 @@ function drawn(image) {
   checkPixels(width, height);
   if (Math.max(width, height) > DRAWN_SIDE_MAX) {
     throw argumentError(
-      `image: ${width} x ${height} pixels, browsers draw at most ${DRAWN_SIDE_MAX} a side`,
+      `image: has ${width} x ${height} pixels, limit per side is ${DRAWN_SIDE_MAX} (browser canvas)`,
     );
   }
   const canvas =
@@ -168,7 +172,7 @@ function pixelsOf(pixels) {
   const { width, height, data } = pixels ?? {};
   const count = width * height;
   if (!Number.isInteger(width) || !Number.isInteger(height) || !(count > 0) || !data) {
-    throw argumentError('image: must be a Blob, an address, a canvas or {width, height, data}');
+    throw argumentError('image: must be a Blob, a URL, a canvas or {width, height, data}');
   }
   checkPixels(width, height);
   const { BYTES_PER_ELEMENT: size = 1 } = /** @type {any} */ (data);
@@ -177,7 +181,9 @@ function pixelsOf(pixels) {
   }
   const bytes = data.length / count;
   if (bytes !== 3 && bytes !== 4) {
-    throw argumentError(`data: ${data.length} bytes, ${width} x ${height} pixels have 3 or 4 each`);
+    throw argumentError(
+      `data: has ${data.length} bytes, but ${width} x ${height} pixels need 3 or 4 each`,
+    );
   }
   return { kind: 'image', width, height, data: bytes === 3 ? Uint8Array.from(data) : opaque(data) };
 }
@@ -204,12 +210,13 @@ function ppmOf(bytes) {
     ' '.repeat(one.length),
   );
   const found = /^P6\s+(\d+)\s+(\d+)\s+(\d+)\s/.exec(text);
-  if (found?.[3] !== '255') throw new WickError('UNSUPPORTED', 'PPM image: must have 8 bits');
+  if (found?.[3] !== '255')
+    throw new WickError('UNSUPPORTED', 'PPM image: must have 8 bits per value');
   const [width, height] = [Number(found[1]), Number(found[2])];
   const size = width * height * 3;
   const data = bytes.subarray(found[0].length, found[0].length + size);
   if (data.length === size) return { width, height, data };
-  throw argumentError(`PPM image: ${data.length} of ${size} bytes`);
+  throw argumentError(`PPM image: has only ${data.length} of ${size} bytes`);
 }
 
 // ---- recordings ----
@@ -226,7 +233,7 @@ function givenSound(from) {
   if (isA(from, 'AudioBuffer')) return bufferSound(from);
   const { samples, sampleRate } = from ?? {};
   if (!(samples instanceof Float32Array) || !(sampleRate > 0)) {
-    throw argumentError('recording: must be a Blob, an address or {samples, sampleRate}');
+    throw argumentError('recording: must be a Blob, a URL or {samples, sampleRate}');
   }
   return { samples, sampleRate };
 }
@@ -277,7 +284,10 @@ const readers = {
   '3 32': (view, at) => view.getFloat32(at, true),
 };
 
-/** The format of an extensible file, whose chunk `fmt ` names the kind of samples elsewhere. */
+/**
+ * The format of an extensible file, whose `fmt ` chunk specifies the sample format in a different
+ * field.
+ */
 const EXTENSIBLE = 0xfffe;
 
 /** @param {DataView} view @returns {Sound} */
@@ -297,14 +307,14 @@ function wavOf(view) {
     if (name === 0x64617461) {
       const read = readers[`${format} ${bits}`];
       if (!read || channels === 0) {
-        const words = `WAV recording: unknown format ${format} of ${bits} bits in ${channels} channels`;
+        const words = `WAV recording: unknown format ${format} with ${bits} bits and ${channels} channels`;
         throw new WickError('UNSUPPORTED', words);
       }
       return { samples: samplesOf(view, read, from, end, channels, bits / 8), sampleRate };
     }
     at = from + size + (size % 2);
   }
-  throw new WickError('UNSUPPORTED', 'WAV recording: no samples');
+  throw new WickError('UNSUPPORTED', 'WAV recording: has no samples');
 }
 
 /**
@@ -313,7 +323,7 @@ function wavOf(view) {
  * @param {number} from
  * @param {number} end
  * @param {number} channels
- * @param {number} bytes of a sample
+ * @param {number} bytes per sample
  */
 function samplesOf(view, read, from, end, channels, bytes) {
   const samples = new Float32Array(Math.floor((end - from) / (channels * bytes)));
@@ -325,18 +335,22 @@ function samplesOf(view, read, from, end, channels, bytes) {
   return samples;
 }
 
-/** Rates in Hz. A browser's AudioBuffer has no others. */
+/** Sample rates in Hz; the range of a browser's AudioBuffer. */
 const [RATE_MIN, RATE_MAX] = [3000, 768_000];
 /** The engine's limit, as in src/media/sound.h. */
 const SECONDS_MAX = 4 * 3600;
 /** Zero crossings of the filter on each side. */
 const CROSSINGS = 16;
-/** The limit of filter values that are kept. */
+/** The maximum number of filter values to cache. */
 const KEPT_MAX = 2 ** 20;
 /** The number of samples after which other tasks get a turn. */
 const TURN_SAMPLES = 2 ** 17;
 
-/** Before it is resampled. @param {Sound} sound @returns {number} its rate in whole Hz */
+/**
+ * Checks a recording before it is resampled.
+ * @param {Sound} sound
+ * @returns {number} its rate in whole Hz
+ */
 function rateOf({ samples, sampleRate }) {
   const rate = Math.round(sampleRate);
   if (!(rate >= RATE_MIN && rate <= RATE_MAX)) {
@@ -348,7 +362,7 @@ function rateOf({ samples, sampleRate }) {
 }
 
 /**
- * A sinc with a Hann window, which cuts off below half of the lower rate.
+ * A sinc filter with a Hann window, which cuts off at half of the lower rate.
  * @param {number} rate
  * @returns {{reach: number, at: (phase: number) => Float64Array}} values from `reach` samples
  * before the position of a phase, in samples of 16 kHz divided by `rate`

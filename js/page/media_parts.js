@@ -1,5 +1,5 @@
-// js/page/media_parts.js — images and recordings in prompts: they are found in messages here and decoded before the request
-// starts (media_decode.js, which is loaded with the first one).
+// js/page/media_parts.js — finds images and recordings in prompts and messages, and decodes them before the request starts
+// (media_decode.js, which is loaded on first use).
 
 import { argumentError, WickError, wordsOf } from '../base/errors.js';
 import { randomName } from '../base/random.js';
@@ -9,7 +9,7 @@ import { loadTasks } from './later.js';
 /** @typedef {import('../wasm/media_table.js').Medium} Medium */
 /** @typedef {{decodeImage?: import('../index.js').DecodeImage | null | undefined}} Decoders */
 /**
- * A part that is not text: its place in the prompt, and its content.
+ * A part that is not text: its location in the prompt, and its content.
  * @typedef {{kind: 'image' | 'audio', place: string, from: unknown}} MediaPart
  */
 
@@ -25,7 +25,7 @@ const contents = {
     typeof audio?.data === 'string' ? `data:audio/${audio.format};base64,${audio.data}` : undefined,
 };
 
-/** @param {any} part @param {string} place @returns {MediaPart | undefined} undefined for a text */
+/** @param {any} part @param {string} place @returns {MediaPart | undefined} undefined for text */
 export function mediaPartOf(part, place) {
   if (part?.type === 'text' && typeof part.text === 'string') return undefined;
   const type = part?.type;
@@ -40,11 +40,11 @@ export function mediaPartOf(part, place) {
 }
 
 /**
- * Texts with a marker in place of each image and recording.
+ * Returns text parts, with a marker in place of each image and recording.
  * @param {{type?: string, text?: string}[]} parts
  * @param {string} place
  * @param {string} marker
- * @param {MediaPart[]} found gets them
+ * @param {MediaPart[]} found receives the images and recordings
  */
 const marked = (parts, place, marker, found) =>
   parts.map((part, index) => {
@@ -92,7 +92,7 @@ export function mediaPromptOf(prompt) {
   return { text, marker, parts };
 }
 
-/** A marker, which is a text that occurs nowhere else. */
+/** Returns a marker: a string that occurs nowhere else. */
 const markerOf = () => `<media-${randomName()}>`;
 
 /** @param {MediaPart[]} parts @param {Decoders} decoders @returns {Promise<Medium[]>} */
@@ -101,7 +101,11 @@ export async function decodeMedia(parts, decoders) {
   return Promise.all(parts.map((part) => decodePart(part, decoders)));
 }
 
-/** @param {any} part that is not a text @param {Decoders} decoders @returns {Promise<Medium>} */
+/**
+ * @param {any} part an image or a recording
+ * @param {Decoders} decoders
+ * @returns {Promise<Medium>}
+ */
 export async function mediumOf(part, decoders) {
   const found = mediaPartOf(part, 'part');
   if (!found) throw argumentError('part: must be an image or a recording');

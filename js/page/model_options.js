@@ -1,4 +1,4 @@
-// js/page/model_options.js — the options of createEngine that locate the model: addresses, files on
+// js/page/model_options.js — the options of createEngine that locate the model: URLs, files on
 // disk, blobs or a stream.
 
 import { argumentError, WickError, wordsOf } from '../base/errors.js';
@@ -15,19 +15,20 @@ import { checkCallback, checkNumber, shown } from './option_checks.js';
  * @typedef {object} ModelLocation
  * @property {SourceDescription} description
  * @property {(() => Promise<Source>) | undefined} source the source that the page reads itself
- * @property {(code: string, canRemove: boolean) => Promise<void>} [invalidate] for a cached model that the engine refused
+ * @property {(code: string, canRemove: boolean) => Promise<void>} [invalidate] for a cached model that the engine
+ * rejected
  * @property {ReturnType<typeof downloadOf> & {urls: string[], model?: string, part?: 'mmproj', hub?: object,
- *   fetch?: typeof globalThis.fetch}} [download] the options for downloading a model that has
- *   addresses or a name; `part`: those of the file next to it
+ *   fetch?: typeof globalThis.fetch}} [download] the options for downloading a model that has URLs
+ *   or a name; `part`: the options of the file next to it
  */
 
 const RETRIES = 5;
 const STALL_MS = 30_000;
-/** The longest time of a timer. */
+/** The longest delay of a timer. */
 const STALL_MS_MAX = 2 ** 31 - 1;
 
 /**
- * The options of downloads. They are checked for every source, before a byte is fetched.
+ * Returns the download options. They are checked for every source before any byte is fetched.
  * @param {EngineOptions} options
  */
 export function downloadOf(options) {
@@ -45,7 +46,7 @@ export function downloadOf(options) {
 }
 
 /**
- * The model's source. `description` is sent to the worker. `source`, if there is one, stays here, and the worker reads it
+ * The model's source. `description` is sent to the worker. `source`, if set, stays in the page, and the worker reads it
  * through messages.
  * @param {EngineOptions} options
  * @returns {ModelLocation}
@@ -91,7 +92,7 @@ export function draftOf(draft) {
 
 /**
  * @param {unknown} mmproj
- * @param {EngineOptions} options of which those for downloads are used
+ * @param {EngineOptions} options the download options are used
  * @returns {ModelLocation}
  */
 export function mmprojOf(mmproj, { headers, fetch, retries, stallMs }) {
@@ -99,7 +100,7 @@ export function mmprojOf(mmproj, { headers, fetch, retries, stallMs }) {
   const isBytes = mmproj instanceof ArrayBuffer || ArrayBuffer.isView(mmproj);
   const isAddress = typeof mmproj === 'string' || mmproj instanceof URL;
   if (!isFile && !isBytes && !isAddress) {
-    throw argumentError(`mmproj must be an address, a path, a Blob or bytes, not ${shown(mmproj)}`);
+    throw argumentError(`mmproj must be a URL, a path, a Blob or bytes, not ${shown(mmproj)}`);
   }
   const base = globalThis.document?.baseURI ?? globalThis.location?.href;
   const isPath = isAddress && base === undefined && !/^(https?|data):/i.test(String(mmproj));
@@ -124,7 +125,7 @@ function blobOf(bytes) {
 function bodyOf({ ok, status, url, body, bodyUsed }) {
   if (!ok) throw new WickError('HTTP', `${url || 'The server'} answered ${status}`, { status });
   if (body && !bodyUsed) return body;
-  throw argumentError('stream: the Response has no body, or it was read already');
+  throw argumentError('stream: the Response has no body, or its body has already been read');
 }
 
 /** @param {NonNullable<EngineOptions['stream']>} stream @returns {Exclude<typeof stream, Response>} */
@@ -178,12 +179,13 @@ function headersOf(headers) {
   const pairs = isIterable
     ? [.../** @type {Iterable<unknown>} */ (headers)]
     : Object.entries(headers);
-  // The first use of that name makes Node load fetch, which takes 20 ms: not for a model in a file.
+  // The first use of the name Headers makes Node load fetch, which takes 20 ms and is not needed
+  // for a model in a file.
   if (pairs.length === 0) return {};
   return Object.fromEntries(new Headers(pairs.map(headerOf)));
 }
 
-/** @param {unknown} pair of a name and a value @returns {[string, string]} */
+/** @param {unknown} pair a name and a value @returns {[string, string]} */
 function headerOf(pair) {
   const [name, value, more] = Array.isArray(pair) ? pair : [];
   if (typeof name !== 'string' || more !== undefined) {
@@ -204,11 +206,11 @@ function headerOf(pair) {
 function absoluteUrl(url) {
   const base = globalThis.document?.baseURI ?? globalThis.location?.href;
   const text = wordsOf(url);
-  // URL would mistake the letter of a drive for a scheme
+  // URL would mistake a drive letter for a scheme
   if (!/^[a-z]:[\\/]/i.test(text) && URL.canParse(text, base)) return new URL(text, base);
   const isPath = typeof url === 'string' && /[\\/.~]/.test(text);
-  const hint = isPath ? `: pass a path on disk as file: '${text}', or in a page a File` : '';
-  throw argumentError(`url: ${text} is not an address${hint}`);
+  const hint = isPath ? `: pass a path on disk as file: '${text}', or a File in a page` : '';
+  throw argumentError(`url: ${text} is not a URL${hint}`);
 }
 
 /** @param {string[]} names all names of a split model's files, or one of them */
@@ -242,8 +244,8 @@ function blobSource(files) {
 export const nameOfBlob = (blob) => ('name' in blob ? String(blob.name) : '');
 
 /**
- * Whether the worker can read it without the page. It cannot in Node, which is unable to clone a
- * File; Node 20 even crashes if a worker reads a Blob of a file.
+ * Whether the worker can read it without the page. It cannot in Node, which does not support
+ * cloning a File; Node 20 even crashes if a worker reads a Blob of a file.
  * @param {Blob} blob
  */
 function canSend(blob) {

@@ -1,10 +1,10 @@
-// js/page/option_checks.js — checks of single values that a caller passed in. Errors name the option.
+// js/page/option_checks.js — checks for individual option values. Errors name the option.
 
 import { argumentError, wordsOf } from '../base/errors.js';
 import { FLOAT_MAX, rangeWords } from '../base/number_range.js';
 import { COMPLETIONS_MAX } from '../wasm/layout.js';
 
-/** @param {unknown} value @returns {string} strings in quotes, so that '2' differs from 2 */
+/** @param {unknown} value @returns {string} strings are quoted, so that '2' differs from 2 */
 export const shown = (value) =>
   typeof value === 'string' ? `the string ${JSON.stringify(value)}` : wordsOf(value);
 
@@ -37,7 +37,7 @@ export const checkCompletions = (name, value) =>
 /**
  * @param {string} name
  * @param {unknown} value
- * @param {boolean} [otherwise] the value if it is missing
+ * @param {boolean} [otherwise] the default if the value is missing
  * @returns {boolean}
  */
 export function checkFlag(name, value, otherwise = false) {

@@ -1,5 +1,5 @@
 // js/page/piece_reader.js — reads the pieces of one request. The request starts with the first
-// read, and is cancelled when it has no reader any more.
+// read, and is cancelled when it no longer has a reader.
 
 import { onAbort } from '../base/abort_signals.js';
 import { abortError, checkSignal, fromPlainError, throwIfAborted } from '../base/errors.js';
@@ -14,13 +14,16 @@ import { checkCallback, checkNumber } from './option_checks.js';
 /** @typedef {import('../connection/messages.js').TokenDetail} TokenDetail */
 
 /** @typedef {import('../connection/messages.js').Delta} Delta */
-/** A piece of text, with the details of its token if they were requested, and as parts of a reply if it is one. */
+/**
+ * A piece of text, with the details of its token if they were requested, and with its deltas if it
+ * is part of a reply.
+ */
 /** @typedef {{text: string, token: TokenDetail | undefined, deltas?: Delta[] | undefined}} Piece */
 
 /** The number of pieces after which the worker is notified that they were read. */
 const ACKNOWLEDGE_EVERY = 32;
 /**
- * The number of unread pieces from which the reader watches for garbage collection of their holder.
+ * With this many unread pieces, the reader starts to watch for garbage collection of their holder.
  */
 const UNREAD_PIECES_WATCHED = 64;
 const aborted = /** @type {const} */ ('abort');
@@ -82,7 +85,7 @@ export class PieceReader {
     return this.#done;
   }
 
-  /** @returns {Done | undefined} the result of an aborted request: the text so far */
+  /** @returns {Done | undefined} the result of an aborted request, for the text so far */
   get left() {
     if (!this.#isAborted) return undefined;
     const [promptTokens, completionTokens] = [this.#promptTokens, this.#piecesCount];
@@ -124,7 +127,7 @@ export class PieceReader {
     this.#wake?.();
   }
 
-  /** @param {unknown} error thrown to the reader; the request is cancelled */
+  /** Cancels the request. @param {unknown} error thrown to the reader */
   abort(error) {
     this.#isStarted = true;
     this.#isAborted ||= !this.isOver;
@@ -170,7 +173,7 @@ export class PieceReader {
   }
 
   /**
-   * Makes sure that an error in the caller's callbacks ends only their request.
+   * Ensures that an error in the caller's callbacks ends only their own request.
    * @param {Output} output
    */
   #receiveSafely(output) {
@@ -238,7 +241,7 @@ export class PieceReader {
     this.#unacknowledged = 0;
   }
 
-  /** Cancels the request, because it has no reader any more. */
+  /** Cancels the request, because it no longer has a reader. */
   cancel() {
     if (!this.isOver) this.abort(abortError());
   }
@@ -307,7 +310,8 @@ function timeoutOf(timeout) {
 }
 
 /** @param {number} ms */
-const timeoutError = (ms) => new DOMException(`The text took longer than ${ms} ms`, 'TimeoutError');
+const timeoutError = (ms) =>
+  new DOMException(`The request took longer than ${ms} ms`, 'TimeoutError');
 
 /**
  * Wraps a generator so that `return` cancels at any time. Without this a generator that has not

@@ -1,4 +1,4 @@
-// js/page/prometheus.js — the engine's counts in Prometheus' text format.
+// js/page/prometheus.js — the engine's counters in Prometheus' text format.
 
 /** @typedef {import('../index.js').EngineStats} EngineStats */
 
@@ -17,7 +17,7 @@ function seriesOf({ requests, tokens, kv, passes, rows, draftFailed }) {
     ['wick_requests_submitted_total', 'Accepted requests.', 'counter', { '': requests.submitted }],
     [
       'wick_requests_refused_total',
-      'Requests refused because the queue was full.',
+      'Requests rejected because the queue was full.',
       'counter',
       { '': requests.refused },
     ],
@@ -45,7 +45,7 @@ function seriesOf({ requests, tokens, kv, passes, rows, draftFailed }) {
     ],
     [
       'wick_tokens_total',
-      'Tokens: read, cached, read again, generated, proposed, accepted.',
+      'Tokens: prefilled, cached, recomputed, generated, proposed, accepted.',
       'counter',
       by('kind', /** @type {any} */ (tokens)),
     ],

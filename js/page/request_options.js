@@ -1,5 +1,5 @@
-// js/page/request_options.js — the options of one request, checked and completed: wrong types are
-// refused here, and the engine checks everything that depends on the model.
+// js/page/request_options.js — checks the options of a request and fills in the defaults. Wrong
+// types are rejected here; the engine checks everything that depends on the model.
 
 import { argumentError, wordsOf } from '../base/errors.js';
 import { checkNames } from '../base/option_names.js';
@@ -74,7 +74,7 @@ function flagsOf(options) {
   );
 }
 
-/** @param {number | null | undefined} count -1: no limit @returns {number} 0 means no limit to the engine */
+/** @param {number | null | undefined} count -1: no limit @returns {number} 0 means no limit in the engine */
 function tokensMaxOf(count) {
   if ((count ?? -1) === -1) return 0;
   return checkNumber('maxTokens', count, { min: 1, max: U32_MAX, whole: true });
@@ -83,7 +83,7 @@ function tokensMaxOf(count) {
 /**
  * The salt must be well-formed, because all lone surrogates would be encoded as the same bytes.
  * @param {unknown} salt
- * @returns {string} '' if there is none
+ * @returns {string} '' for no salt
  */
 export function saltOf(salt) {
   if (salt === undefined || salt === null) return '';
@@ -107,7 +107,7 @@ function seedOf(seed) {
   if (typeof seed === 'bigint') return BigInt.asUintN(64, seed);
   if (Number.isSafeInteger(seed)) return BigInt.asUintN(64, BigInt(seed));
   if (Number.isInteger(seed)) {
-    throw argumentError(`seed ${seed} is too large for an exact number: pass it as a bigint`);
+    throw argumentError(`seed ${seed} is too large to be represented exactly: pass it as a bigint`);
   }
   throw argumentError(`seed must be a whole number, not ${shown(seed)}`);
 }
@@ -147,7 +147,7 @@ function idsOf(tokens) {
 export function tokensOf(tokens) {
   const ids = idsOf(tokens);
   if (ids) return ids;
-  throw argumentError('The tokens must be an array of token ids');
+  throw argumentError('tokens must be an array of token ids');
 }
 
 /**
@@ -160,5 +160,5 @@ export function promptOf(prompt, mayBeEmpty = false) {
   const tokens = idsOf(prompt);
   if (tokens && tokens.length > 0) return tokens;
   if (tokens && mayBeEmpty) return '';
-  throw argumentError('The prompt must be a string or an array of token ids');
+  throw argumentError('prompt must be a string or an array of token ids');
 }

@@ -44,7 +44,7 @@ async function resultOf(tools, { id, function: { name, arguments: json } }, sign
 }
 
 /**
- * The results of all calls of a message, as messages. The calls run concurrently.
+ * Returns the results of all calls of a message, as messages. The calls run concurrently.
  * @param {ToolSet} tools
  * @param {ChatToolCall[]} calls
  * @param {RunToolsOptions} options
@@ -60,7 +60,7 @@ async function runAll(tools, calls, { signal, throwErrors }) {
   });
   const all = Promise.all(results);
   all.catch(() => {}); // the caller may have stopped waiting
-  throwIfAborted(signal); // a tool may have aborted
+  throwIfAborted(signal); // the signal may have been aborted by a tool
   return unlessAborted(all, signal, () => {});
 }
 
@@ -73,7 +73,7 @@ export async function runTools(completions, options) {
   const { tools, maxRounds = MAX_ROUNDS, throwErrors = false, ...body } = options ?? {};
   for (const [name, value] of Object.entries(body)) {
     const isRefused = (name === 'stream' || name === 'n') && value !== undefined;
-    if (isRefused) throw argumentError(`runTools has no option ${name}`);
+    if (isRefused) throw argumentError(`${name} is not an option of runTools`);
   }
   checkCount('maxRounds', maxRounds);
   const chatTools = chatToolsOf(tools);

@@ -1,4 +1,4 @@
-// js/page/sampler_options.js — the options of llama.cpp's samplers, checked.
+// js/page/sampler_options.js — checks the options of llama.cpp's samplers.
 
 import { argumentError } from '../base/errors.js';
 import { samplerLetters, samplingNumbers } from '../base/option_table.js';
@@ -27,7 +27,7 @@ function orderOf(samplers) {
 function breakersOf(breakers) {
   if (breakers === undefined || breakers === null) return undefined;
   if (areTexts(breakers)) return breakers;
-  throw argumentError('drySequenceBreakers must be an array of strings that are not empty');
+  throw argumentError('drySequenceBreakers must be an array of non-empty strings');
 }
 
 /** @param {SamplerOptions} options */

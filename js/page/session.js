@@ -1,5 +1,5 @@
-// js/page/session.js — a text that continues from call to call. The engine keeps its keys and values, so nothing is
-// computed twice. Forks share them.
+// js/page/session.js — a session: text that continues from call to call. The engine keeps its keys and values, so
+// nothing is computed twice. Forks share them.
 
 import { unlessAborted } from '../base/abort_signals.js';
 import { bytesOfBlob } from '../base/blob_bytes.js';
@@ -21,7 +21,7 @@ export class Session {
   /** @type {Promise<void> | undefined} */
   #closing;
 
-  /** @param {EngineConnection} connection @param {number} id the engine's number of the session */
+  /** @param {EngineConnection} connection @param {number} id the engine's number for the session */
   constructor(connection, id) {
     this.#connection = connection;
     this.#id = id;
@@ -41,8 +41,8 @@ export class Session {
 
   /**
    * @param {unknown} session
-   * @param {EngineConnection} connection that of the session's engine
-   * @returns {number} the engine's
+   * @param {EngineConnection} connection the connection of the session's engine
+   * @returns {number} the engine's number for the session
    */
   static numberOf(session, connection) {
     if (session instanceof Session && session.#connection === connection) return session.#id;
@@ -56,7 +56,7 @@ export class Session {
    */
   prompt(prompt, options = {}) {
     if ((options.salt ?? undefined) !== undefined) {
-      throw argumentError('salt is a setting of createSession and cannot be changed later');
+      throw argumentError('salt: is set by createSession and cannot be changed later');
     }
     const message = {
       input: { prompt: promptOf(prompt, true) },
@@ -67,7 +67,7 @@ export class Session {
   }
 
   /**
-   * Appends text (or tokens) without an answer.
+   * Appends text (or tokens) without generating an answer.
    * @param {string | ArrayLike<number>} text
    * @param {Pick<GenerateOptions, 'signal' | 'onPrefill'>} [options]
    */
@@ -104,8 +104,8 @@ export class Session {
 
   /**
    * Drops tokens from the middle. The tokens after them keep their keys and values, which depend on
-   * the dropped ones. If these are not computed, or their pages were taken, the engine computes
-   * them first.
+   * the dropped ones. If those have not been computed, or their pages were taken, the engine
+   * computes them first.
    * @param {number} first
    * @param {number} last the first token after the dropped ones
    */
@@ -121,8 +121,8 @@ export class Session {
   }
 
   /**
-   * @param {string | import('../index.js').SaveOptions} [how] `to`, or an object with the place and
-   * the types
+   * @param {string | import('../index.js').SaveOptions} [how] `to`, or an object with `to` and the
+   * types
    * @returns {Promise<Uint8Array<ArrayBuffer>>}
    */
   async save(how) {
@@ -132,7 +132,7 @@ export class Session {
     return saveState(this.#connection, this.#id, to, packed);
   }
 
-  /** Frees its pages. It may be called twice, and after the engine was closed. */
+  /** Frees its pages. May be called more than once, also after the engine is closed. */
   close() {
     this.#closing ??= this.#close();
     return this.#closing;

@@ -86,7 +86,7 @@ test('a prefix that does not match is refused with the byte, wrong types by name
   }
   const alone = {
     ...hasCode('ARG'),
-    message: /begun belongs to grammar, jsonSchema, regex, choices/,
+    message: /begun needs one of grammar, jsonSchema, regex, choices/,
   };
   await assert.rejects(async () => text({ begun: 'a' }), alone);
   assert.equal(await text({ choices: ['yes'], begun: null }), 'yes');

@@ -118,19 +118,19 @@ describe('of a request', () => {
     assert.deepEqual(tokensOf(most), most);
     assert.deepEqual(tokensOf(new Int32Array([7])), [7]);
     for (const tokens of [[2 ** 31], [-(2 ** 31) - 1], [0.5], ['1'], 'a', 5, null, {}]) {
-      assert.throws(() => tokensOf(tokens), { ...refused, message: /^The tokens must be/ });
+      assert.throws(() => tokensOf(tokens), { ...refused, message: /^tokens must be/ });
     }
     assert.equal(promptOf(''), '');
     assert.deepEqual(promptOf([1]), [1]);
     assert.equal(promptOf([], true), '');
-    assert.throws(() => promptOf([]), /The prompt must be/);
+    assert.throws(() => promptOf([]), /prompt must be/);
     for (const [prompt, mayBeEmpty] of [
       [[], false],
       [5, true],
       [null, true],
       [[0.5], true],
     ]) {
-      assert.throws(() => promptOf(prompt, Boolean(mayBeEmpty)), /The prompt must be/);
+      assert.throws(() => promptOf(prompt, Boolean(mayBeEmpty)), /prompt must be/);
     }
   });
 
@@ -188,7 +188,7 @@ describe('of an engine', () => {
     assert.throws(() => types('q5'), /^WickError: kvType must be/);
     assert.throws(() => types({ k: 'q5' }), /^WickError: kvType\.k must be/);
     assert.throws(() => types({ v: 'q5' }), /^WickError: kvType\.v must be/);
-    assert.throws(() => types({ K: 'q8' }), /kvType has k and v, not K/);
+    assert.throws(() => types({ K: 'q8' }), /kvType: unknown member K, only k and v are supported/);
     const swap = (/** @type {any} */ given) => {
       const { swap: kind, swapFolder } = config({ swap: given });
       return [kind, swapFolder];
@@ -338,12 +338,12 @@ describe('of an engine', () => {
   });
 
   test('a path that is given as url is distinguished from an address', () => {
-    const hint = /is not an address: pass a path on disk as file/;
+    const hint = /is not a URL: pass a path on disk as file/;
     for (const url of ['/srv/x/model.gguf', 'C:\\x.gguf', 'c:/x.gguf', './x.gguf', '~/x.gguf']) {
       assert.throws(() => sourceOf({ url }), { ...refused, message: hint }, url);
     }
     assert.throws(() => sourceOf({ url: ['/x'] }), { ...refused, message: /file: '\/x'/ });
-    assert.throws(() => sourceOf({ url: 'x y' }), { ...refused, message: /is not an address$/ });
+    assert.throws(() => sourceOf({ url: 'x y' }), { ...refused, message: /is not a URL$/ });
     const urls = ['http://a/C:/x.gguf'];
     const { description } = sourceOf({ url: urls });
     assert.deepEqual('urls' in description && description.urls, urls);

@@ -150,7 +150,7 @@ describe('values that cannot be sent', () => {
     assert.equal(new Set(texts).size, 1);
     const read = new Response(bytes);
     await read.arrayBuffer();
-    await assert.rejects(createEngine({ stream: read }), /was read already/);
+    await assert.rejects(createEngine({ stream: read }), /body has already been read/);
     await assert.rejects(createEngine({ bytes: new Uint8Array(64) }), hasCode('FORMAT'));
   });
 });

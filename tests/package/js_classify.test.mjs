@@ -82,7 +82,7 @@ describe('by the head of a model', { skip: shared.skip }, () => {
     await assert.rejects(
       engine.classify('a', ['no', 'yes']),
       (error) =>
-        hasCode('ARG')(error) && /has 3 scores, but there are 2 labels/.test(String(error)),
+        hasCode('ARG')(error) && /has 3 scores, but 2 labels were given/.test(String(error)),
     );
     const long = 'a '.repeat(400);
     await assert.rejects(engine.classify(long, labels), hasCode('PROMPT_TOO_LONG'));

@@ -325,7 +325,8 @@ describe('records of a text', () => {
   test('a record that is incomplete, or requested wrongly', async () => {
     const { engine, connection, asked } = engineOf();
     const cut = engine.extract('the text', schema);
-    const message = 'The record was not complete after 5 tokens: maxTokens or the context ended it';
+    const message =
+      'The record is incomplete after 5 tokens: it reached maxTokens or the end of the context';
     const isCut = assert.rejects(cut, (error) => {
       const { code, message: said, cause } = any(error);
       assert.deepEqual([code, said, cause], ['INCOMPLETE', message, { text: '{"a"' }]);
@@ -907,12 +908,12 @@ describe('where the model is', () => {
       [{ blob: 'a' }, 'blob must be a Blob or a File, or an array of them'],
       [{ stream: locked }, 'stream is locked by another reader'],
       [{ stream: [1] }, 'stream must be a ReadableStream or an async iterable of bytes'],
-      [{ url: 'm' }, 'url: m is not an address'],
+      [{ url: 'm' }, 'url: m is not a URL'],
       [
         { url: './m' },
-        "url: ./m is not an address: pass a path on disk as file: './m', or in a page a File",
+        "url: ./m is not a URL: pass a path on disk as file: './m', or a File in a page",
       ],
-      [{ url: 'C:\\m' }, /^url: C:\\m is not an address: pass a path/],
+      [{ url: 'C:\\m' }, /^url: C:\\m is not a URL: pass a path/],
       [{ url, fetch: 5 }, 'fetch must be a function'],
       [{ url, retries: -1 }, 'retries must be a whole number of at least 0, not -1'],
       [
@@ -1200,9 +1201,9 @@ describe('createEngine', () => {
       [{ file, threads: 65 }, 'threads must be a whole number from 1 to 64, not 65'],
       [{ file, contextSize: -1 }, /^contextSize must be/],
       [{ file, chatTemplate: 5 }, "chatTemplate must be Jinja text or 'chatml'"],
-      [{ file, worker: 5 }, 'worker must be an address, a Worker or a function that starts one'],
+      [{ file, worker: 5 }, 'worker must be a URL, a Worker or a function that starts one'],
       [{ file, shared: '' }, 'shared must be a name'],
-      [{ file, preTokenizer: '' }, "preTokenizer is not a name such as 'qwen2'"],
+      [{ file, preTokenizer: '' }, "preTokenizer must be a name such as 'qwen2'"],
       [{ file, retries: 0.5 }, /^retries must be/],
       [{ file, signal: {} }, 'signal must be an AbortSignal'],
     ];

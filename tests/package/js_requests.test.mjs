@@ -141,7 +141,7 @@ describe('settings', () => {
     assert.equal(seedOf(2 ** 53 - 1), 2n ** 53n - 1n);
     for (const wrong of [2 ** 53, 1.5, Number.NaN, '1', {}, true])
       assert.throws(() => seedOf(wrong), isArg);
-    assert.throws(() => seedOf(2 ** 53), /exact number: pass it as a bigint/);
+    assert.throws(() => seedOf(2 ** 53), /represented exactly: pass it as a bigint/);
     assert.throws(() => seedOf(1.5), /whole number, not 1.5/);
     for (const none of [undefined, null, -1]) {
       const drawn = Array.from({ length: 20 }, () => BigInt(seedOf(none)));

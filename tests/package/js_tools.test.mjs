@@ -290,7 +290,7 @@ describe('the messages that the model gets', () => {
     const second = tools.length;
     await assert.rejects(complete(engine, 'a', twice), (error) => {
       const { message } = /** @type {Error} */ (error);
-      assert.ok(message.startsWith(`tools[${second}] has the name of tools[0]`), message);
+      assert.ok(message.startsWith(`tools[${second}] has the same name as tools[0]`), message);
       return hasCode('ARG')(error);
     });
     const without = { tools: undefined, parallel_tool_calls: false };
