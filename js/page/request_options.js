@@ -147,7 +147,7 @@ function idsOf(tokens) {
 export function tokensOf(tokens) {
   const ids = idsOf(tokens);
   if (ids) return ids;
-  throw argumentError('tokens must be an array of token ids');
+  throw argumentError('The tokens must be an array of token ids');
 }
 
 /**
@@ -160,5 +160,5 @@ export function promptOf(prompt, mayBeEmpty = false) {
   const tokens = idsOf(prompt);
   if (tokens && tokens.length > 0) return tokens;
   if (tokens && mayBeEmpty) return '';
-  throw argumentError('prompt must be a string or an array of token ids');
+  throw argumentError('The prompt must be a string or an array of token ids');
 }

@@ -118,19 +118,19 @@ describe('of a request', () => {
     assert.deepEqual(tokensOf(most), most);
     assert.deepEqual(tokensOf(new Int32Array([7])), [7]);
     for (const tokens of [[2 ** 31], [-(2 ** 31) - 1], [0.5], ['1'], 'a', 5, null, {}]) {
-      assert.throws(() => tokensOf(tokens), { ...refused, message: /^tokens must be/ });
+      assert.throws(() => tokensOf(tokens), { ...refused, message: /^The tokens must be/ });
     }
     assert.equal(promptOf(''), '');
     assert.deepEqual(promptOf([1]), [1]);
     assert.equal(promptOf([], true), '');
-    assert.throws(() => promptOf([]), /prompt must be/);
+    assert.throws(() => promptOf([]), /The prompt must be/);
     for (const [prompt, mayBeEmpty] of [
       [[], false],
       [5, true],
       [null, true],
       [[0.5], true],
     ]) {
-      assert.throws(() => promptOf(prompt, Boolean(mayBeEmpty)), /prompt must be/);
+      assert.throws(() => promptOf(prompt, Boolean(mayBeEmpty)), /The prompt must be/);
     }
   });
 
