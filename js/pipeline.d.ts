@@ -23,8 +23,8 @@ export type ProgressInfo =
 export interface PipelineOptions extends Omit<EngineOptions, keyof ModelSource | 'onProgress'> {
   progress_callback?: (info: ProgressInfo) => void;
   /**
-   * The following are transformers.js's and have no effect: a GGUF file has a fixed type, and Wick
-   * chooses its host.
+   * The following options of transformers.js have no effect: a GGUF file has a fixed data type, and
+   * Wick chooses where to run.
    */
   dtype?: unknown;
   device?: unknown;
@@ -39,7 +39,7 @@ export interface PipelineOptions extends Omit<EngineOptions, keyof ModelSource |
 }
 
 export interface TextStreamerOptions {
-  /** False by default: the prompt is included, too. */
+  /** False by default: the prompt is also streamed. */
   skip_prompt?: boolean;
   /** Control tokens are never part of the text. */
   skip_special_tokens?: boolean;
@@ -89,7 +89,7 @@ export class TextStreamer {
 export class InterruptableStoppingCriteria {
   readonly interrupted: boolean;
   /**
-   * The text ends with the next piece.
+   * Stops the generation after the next piece.
    *
    * @example
    * const generator = await pipeline('text-generation', engine);
@@ -114,7 +114,7 @@ export class InterruptableStoppingCriteria {
 export interface GenerationOptions {
   /** 256 by default. */
   max_new_tokens?: number;
-  /** The limit of prompt and text together. */
+  /** Limit on the tokens of prompt and output together. */
   max_length?: number;
   /** False by default: decoding is greedy. */
   do_sample?: boolean;
@@ -129,10 +129,10 @@ export interface GenerationOptions {
   stop_strings?: string | string[];
   streamer?: TextStreamer;
   stopping_criteria?: InterruptableStoppingCriteria | InterruptableStoppingCriteria[];
-  /** For a text: false returns only the continuation. True by default. */
+  /** For string inputs: false returns only the continuation. True by default. */
   return_full_text?: boolean;
   add_special_tokens?: boolean;
-  /** For chats: the tools of the model, and variables of the template. */
+  /** For chats: the tools that the model may call, and template variables. */
   tools?: ChatTool[];
   tokenizer_encode_kwargs?: Record<string, unknown>;
   seed?: number;
@@ -154,23 +154,23 @@ export interface ClassificationOptions {
   signal?: AbortSignal | null;
 }
 
-/** Further options are those of text generation. */
+/** Other options are those of text generation. */
 export interface RecognitionOptions
   extends Omit<GenerationOptions, 'return_full_text' | 'add_special_tokens' | 'tools'> {
   /**
-   * The longest piece of a recording that is transcribed at once; recordings are cut where they are
-   * quiet. 0, the default: the whole recording.
+   * The maximum length in seconds of a piece of a recording that is transcribed at once; recordings
+   * are split where they are quiet. 0, the default: the whole recording.
    */
   chunk_length_s?: number;
   /** `transcribe` by default. */
   task?: 'transcribe' | 'translate';
   /** The language of the speech, such as `French`. */
   language?: string;
-  /** The instructions, in place of `task` and `language`: some models need certain words. */
+  /** The instructions, in place of `task` and `language`: some models need specific wording. */
   prompt?: string;
   /** Refused. */
   return_timestamps?: false;
-  /** transformers.js's, without effect. */
+  /** Options of transformers.js that have no effect. */
   stride_length_s?: number;
   force_full_sequences?: boolean;
   num_frames?: number;
@@ -228,7 +228,7 @@ export interface TextGenerationPipeline extends Pipeline {
 }
 
 export interface FeatureExtractionPipeline extends Pipeline {
-  /** [texts, width]; with the pooling `none` [texts, tokens, width], filled with zeros. */
+  /** [texts, width]; with pooling `none` [texts, tokens, width], padded with zeros. */
   (texts: string | string[], options?: ExtractionOptions): Promise<Tensor>;
 }
 
@@ -252,19 +252,19 @@ type ImageContent = string | URL | object;
 type AudioContent = string | URL | object | Float32Array | Float64Array;
 
 export interface ImageTextToTextPipeline extends Pipeline {
-  /** Parts of type image have `image`, or `url`. */
+  /** Parts of type image have `image` or `url`. */
   (chat: ChatMessage[], options?: GenerationOptions): Promise<{ generated_text: ChatMessage[] }[]>;
   (
     chats: ChatMessage[][],
     options?: GenerationOptions,
   ): Promise<{ generated_text: ChatMessage[] }[][]>;
-  /** The images come before the text. */
+  /** The images precede the text. */
   (
     images: ImageContent | ImageContent[],
     text: string,
     options?: GenerationOptions,
   ): Promise<{ input_text: string; generated_text: string }[]>;
-  /** The images are those of the chat's parts `{ type: 'image' }`, in order. */
+  /** The images replace the chat's parts `{ type: 'image' }`, in order. */
   (
     images: ImageContent | ImageContent[],
     chat: ChatMessage[],
@@ -287,7 +287,7 @@ interface Tasks {
 }
 
 /**
- * The model: the address of a GGUF file, its path (Node and Deno), options of createEngine, or an
+ * The model: the URL of a GGUF file, its path (Node and Deno), options of createEngine, or an
  * engine.
  *
  * @example

@@ -1,5 +1,5 @@
-// The public types of wick-llm/prompt-api. They are those of @types/dom-chromium-ai, whose names are global, without
-// the members of Chrome's own model.
+// The public types of wick-llm/prompt-api. They match @types/dom-chromium-ai, whose names are global, without the
+// members specific to Chrome's model.
 
 type Engine = import('./index.js').Engine;
 type EngineOptions = import('./index.js').EngineOptions;
@@ -26,8 +26,9 @@ export type SamplingMode =
   | 'most-creative';
 
 /**
- * The value of an image is a Blob, bytes, ImageBitmap, ImageData, a canvas, image, video or VideoFrame; that of `audio` a Blob,
- * bytes or an AudioBuffer. The session needs the type among its `expectedInputs`, and the engine an mmproj file.
+ * The value of an image is a Blob, bytes, ImageBitmap, ImageData, a canvas, image, video or VideoFrame; the value of
+ * `audio` is a Blob, bytes or an AudioBuffer. The session needs the type among its `expectedInputs`, and the engine an
+ * mmproj file.
  */
 export interface MessagePart {
   type: 'text' | 'tool-call' | 'tool-response' | 'image' | 'audio';
@@ -37,7 +38,7 @@ export interface MessagePart {
 export interface Message {
   role: 'system' | 'user' | 'assistant';
   content: string | MessagePart[];
-  /** In a last message of the assistant: the answer begins with this message. */
+  /** In a last message from the assistant: the answer begins with this message. */
   prefix?: boolean;
 }
 
@@ -52,7 +53,7 @@ export interface Tool {
   name: string;
   description: string;
   inputSchema: object;
-  /** Without it, and with the type `tool-call` among expectedOutputs, prompt() returns the calls to the page. */
+  /** Without it, and with the type `tool-call` in expectedOutputs, prompt() returns the calls to the page. */
   // biome-ignore lint/suspicious/noExplicitAny: the type that the schema describes, which is unknown here
   execute?: (input: any) => Promise<string> | string;
 }
@@ -67,7 +68,10 @@ export interface CoreOptions {
   expectedOutputs?: Expected[];
   tools?: Tool[];
   samplingMode?: SamplingMode;
-  /** These two need `extensions`, and cannot be combined with samplingMode. Without it they have no effect, as in pages. */
+  /**
+   * These two need `extensions` and cannot be combined with samplingMode. Without `extensions` they
+   * have no effect, as in pages.
+   */
   topK?: number;
   temperature?: number;
   thinking?: Thinking;
@@ -80,7 +84,7 @@ export interface CreateOptions extends CoreOptions {
 }
 
 export interface PromptOptions {
-  /** A JSON schema or a RegExp: the answer always matches it. */
+  /** A JSON schema or a RegExp that the answer always matches. */
   responseConstraint?: Record<string, unknown> | RegExp;
   omitResponseConstraintInput?: boolean;
   thinking?: Thinking;
@@ -146,7 +150,7 @@ export interface LanguageModel extends EventTarget {
   readonly inputUsage: number;
   readonly inputQuota: number;
   onquotaoverflow: ((event: Event) => unknown) | null;
-  /** undefined without `extensions`. */
+  /** Undefined without `extensions`. */
   readonly topK: number;
   readonly temperature: number;
 }
@@ -187,12 +191,12 @@ export interface LanguageModelClass {
 }
 
 export interface LanguageModelSettings {
-  /** Features that browsers offer only to extensions are available, too: topK, temperature and params(). */
+  /** Enables features that browsers offer only to extensions: topK, temperature and params(). */
   extensions?: boolean;
 }
 
 /**
- * A separate LanguageModel, which is not installed anywhere.
+ * Returns a separate LanguageModel, which is not installed globally.
  *
  * @example
  * const LanguageModel = defineLanguageModel(engine);
@@ -206,8 +210,8 @@ export function defineLanguageModel(
 ): LanguageModelClass;
 
 /**
- * Makes LanguageModel global if the browser has none, or in any case with `replace`. Returns the
- * global class: the browser's, if it was kept.
+ * Makes LanguageModel global if the browser does not have it, or in any case with `replace`.
+ * Returns the global class: the browser's, if it was kept.
  *
  * @example
  * installLanguageModel(engine);
@@ -248,8 +252,8 @@ export interface PolyfillBackendClass {
 }
 
 /**
- * A class for the list of backends of Google's polyfill. Without a source the polyfill's configuration names the model
- * (`url` or `model`), along with other options of createEngine.
+ * Returns a class for the list of backends of Google's polyfill. Without a source, the polyfill's configuration
+ * specifies the model (`url` or `model`), along with other options of createEngine.
  *
  * @example
  * const Backend = definePolyfillBackend(engine);

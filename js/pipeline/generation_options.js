@@ -3,7 +3,7 @@
 import { WickError } from '../index.js';
 
 const MAX_NEW_TOKENS = 256;
-/** The defaults of transformers when it samples. */
+/** The sampling defaults of transformers. */
 const sampled = { temperature: 1, top_k: 50, top_p: 1 };
 
 /** Options that are read here or by the text-generation pipeline. */
@@ -45,7 +45,8 @@ const givenOf = (options) =>
 
 /**
  * @param {import('../pipeline.js').GenerationOptions} options
- * @param {() => Promise<number>} countPrompt returns the tokens of the prompt, for max_length
+ * @param {() => Promise<number>} countPrompt returns the number of tokens in the prompt, for
+ * max_length
  * @returns {Promise<Record<string, any>>} fields of a chat completion
  */
 export async function settingsOf(options, countPrompt) {

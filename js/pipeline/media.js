@@ -15,7 +15,7 @@ const FRAME = RATE / 50;
 async function checkMedia(engine, kind, task) {
   const { media } = await engine.info();
   if (media.includes(kind)) return;
-  const words = `${task}: the model reads no ${kind === 'image' ? 'images' : 'audio'}. Pass its file as the option mmproj`;
+  const words = `${task}: the model does not read ${kind === 'image' ? 'images' : 'audio'}. Pass its mmproj file as the option mmproj`;
   throw new WickError('UNSUPPORTED', words);
 }
 
@@ -23,7 +23,7 @@ async function checkMedia(engine, kind, task) {
 
 /**
  * @param {ChatMessage[]} chat
- * @param {unknown[]} images for the parts of type image that have no content
+ * @param {unknown[]} images for the parts of type image without content
  * @returns {ChatMessage[]}
  */
 function withImages(chat, images) {
@@ -46,7 +46,7 @@ function withImages(chat, images) {
 export function imageTextToText(engine) {
   const generate = textGeneration(engine);
   /**
-   * The input is a chat, or images with a text or a chat.
+   * The input is a chat, or images with a string or a chat.
    * @param {any} input
    * @param {any} [second]
    * @param {Options} [third]
@@ -61,7 +61,7 @@ export function imageTextToText(engine) {
     const images = [input].flat();
     if (isChat(second)) return generate(withImages(second, images), third);
     if (typeof second !== 'string') {
-      throw new WickError('ARG', 'inputs: must be a chat, or images and a text or a chat');
+      throw new WickError('ARG', 'inputs: must be a chat, or images with a string or a chat');
     }
     const parts = images.map((image) => ({ type: /** @type {const} */ ('image'), image }));
     const content = [...parts, { type: /** @type {const} */ ('text'), text: second }];
@@ -84,7 +84,12 @@ async function samplesOf(engine, input) {
   return audio.samples;
 }
 
-/** @param {Float32Array} samples @param {number} from @param {number} end @returns {number} a quiet place in the second before the end */
+/**
+ * @param {Float32Array} samples
+ * @param {number} from
+ * @param {number} end
+ * @returns {number} a quiet position within the last second before `end`
+ */
 function quietBefore(samples, from, end) {
   let [best, least] = [end, Number.POSITIVE_INFINITY];
   for (let at = Math.max(from + FRAME, end - RATE); at + FRAME <= end; at += FRAME) {
@@ -145,7 +150,7 @@ export function speechRecognition(engine) {
     };
     if (!Array.isArray(input)) return transcribe(input);
     if (rest.streamer && input.length > 1) {
-      throw new WickError('ARG', 'streamer: can show only one text, but the call has several');
+      throw new WickError('ARG', 'streamer: supports only one output, but the call has several');
     }
     const made = [];
     for (const one of input) made.push(await transcribe(one));

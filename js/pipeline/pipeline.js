@@ -19,7 +19,9 @@ const tasks = {
   'automatic-speech-recognition': speechRecognition,
 };
 
-/** Options of transformers.js that concern its own files and how they run. They have no effect. */
+/**
+ * Options of transformers.js that concern its own files and how they are run. They have no effect.
+ */
 const withoutEffect = [
   ...['dtype', 'device', 'revision', 'cache_dir', 'local_files_only', 'subfolder', 'config'],
   ...['model_file_name', 'use_external_data_format', 'session_options'],
@@ -34,7 +36,7 @@ function sourceOf(model) {
     return isAddress || !hasFiles ? { url: model } : { file: model };
   }
   if (typeof model === 'object' && model !== null) return model;
-  throw new WickError('ARG', 'A pipeline needs a model: an address, a path, options or an engine');
+  throw new WickError('ARG', 'A pipeline needs a model: a URL, a path, options or an engine');
 }
 
 /** @param {unknown} model @param {PipelineOptions['progress_callback']} tell @returns {EngineOptions['onProgress']} */
@@ -65,7 +67,7 @@ async function openEngine(model, { progress_callback: tell, ...options }) {
   return createEngine(/** @type {EngineOptions} */ ({ ...options, ...source, ...progressOption }));
 }
 
-/** The tokenizer functions that transformers.js's users call. @param {Engine} engine */
+/** The tokenizer functions that users of transformers.js call. @param {Engine} engine */
 const tokenizerOf = (engine) => ({
   encode: (/** @type {string} */ text) => engine.tokenize(text),
   decode: (/** @type {ArrayLike<number>} */ tokens, { skip_special_tokens: skips = false } = {}) =>

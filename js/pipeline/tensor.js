@@ -1,4 +1,4 @@
-// js/pipeline/tensor.js — numbers with dimensions, like those of transformers.js.
+// js/pipeline/tensor.js — a tensor class like that of transformers.js.
 
 import { WickError } from '../index.js';
 
@@ -38,9 +38,10 @@ export class Tensor {
 }
 
 /**
- * Vectors of texts, or of their tokens. Shorter texts are padded with zeros.
+ * Returns the vectors of texts, or of their tokens, as a tensor. Shorter texts are padded with
+ * zeros.
  * @param {Float32Array[]} rows one for each text
- * @param {number[]} counts tokens of each text; if empty, there is one vector for each text
+ * @param {number[]} counts tokens of each text; if empty, each text has one vector
  * @returns {Tensor} [texts, width] or [texts, tokens, width]
  */
 export function tensorOf(rows, counts) {
@@ -52,9 +53,13 @@ export function tensorOf(rows, counts) {
   return new Tensor('float32', data, dims);
 }
 
-/** @param {ArrayLike<number>} a @param {ArrayLike<number>} b @returns {number} the cosine of their angle */
+/**
+ * @param {ArrayLike<number>} a
+ * @param {ArrayLike<number>} b
+ * @returns {number} the cosine of the angle between them
+ */
 export function cos_sim(a, b) {
-  if (a.length !== b.length) throw new WickError('ARG', 'cos_sim needs vectors of one length');
+  if (a.length !== b.length) throw new WickError('ARG', 'cos_sim needs vectors of equal length');
   let [product, squareA, squareB] = [0, 0, 0];
   for (let i = 0; i < a.length; i++) {
     product += a[i] * b[i];

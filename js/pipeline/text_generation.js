@@ -1,4 +1,4 @@
-// js/pipeline/text_generation.js — the pipeline text-generation: texts and chats, one or several.
+// js/pipeline/text_generation.js — the pipeline text-generation: one or several texts or chats.
 
 import { WickError } from '../index.js';
 import { settingsOf } from './generation_options.js';
@@ -7,7 +7,7 @@ import { settingsOf } from './generation_options.js';
 /** @typedef {import('../index.js').ChatMessage} ChatMessage */
 /** @typedef {import('../pipeline.js').GenerationOptions} Options */
 /**
- * @typedef {(piece: string) => boolean} Take receives a piece; returns false if no more is needed
+ * @typedef {(piece: string) => boolean} Take receives a piece; returns false to stop
  */
 
 /** @param {unknown} input @returns {input is ChatMessage[]} */
@@ -20,10 +20,11 @@ export const isChat = (input) =>
 export function takerOf({ streamer, stopping_criteria: criteria }) {
   const all = [criteria ?? []].flat();
   if ((streamer ?? undefined) !== undefined && typeof streamer?.on_text !== 'function') {
-    throw new WickError('ARG', 'streamer must be a TextStreamer of wick-llm/pipeline');
+    throw new WickError('ARG', 'streamer must be a TextStreamer from wick-llm/pipeline');
   }
   if (!all.every((one) => typeof (/** @type {any} */ (one)?.interrupted) === 'boolean')) {
-    const message = 'stopping_criteria must be InterruptableStoppingCriteria of wick-llm/pipeline';
+    const message =
+      'stopping_criteria must be an InterruptableStoppingCriteria from wick-llm/pipeline';
     throw new WickError('ARG', message);
   }
   return (piece) => {
@@ -143,10 +144,10 @@ export function textGeneration(engine) {
     const isKnown =
       Array.isArray(inputs) && inputs.every((one) => typeof one === 'string' || isChat(one));
     if (!isKnown || inputs.length === 0) {
-      throw new WickError('ARG', 'inputs must be a text, a chat, or an array of these');
+      throw new WickError('ARG', 'inputs must be a string, a chat, or an array of these');
     }
     if (options.streamer && (inputs.length > 1 || (options.num_return_sequences ?? 1) > 1)) {
-      throw new WickError('ARG', 'streamer: shows one text, but the call has several');
+      throw new WickError('ARG', 'streamer: supports only one output, but the call has several');
     }
     const made = await Promise.all(
       inputs.map((one) => generate(engine, /** @type {any} */ (one), options)),

@@ -1,4 +1,4 @@
-// js/pipeline/text_streamer.js — streams a pipeline's text, and stops it.
+// js/pipeline/text_streamer.js — streams a pipeline's output, and stops it.
 
 import { WickError } from '../index.js';
 
@@ -10,7 +10,7 @@ const print = (/** @type {string} */ text) => {
 
 export class TextStreamer {
   /**
-   * @param {unknown} _tokenizer the pipeline's; texts come decoded
+   * @param {unknown} _tokenizer the pipeline's tokenizer, which is not used: text arrives decoded
    * @param {import('../pipeline.js').TextStreamerOptions} [options]
    */
   constructor(_tokenizer, options = {}) {
@@ -25,7 +25,7 @@ export class TextStreamer {
     this.callback_function = callback_function;
   }
 
-  /** @param {string} text a further piece */
+  /** @param {string} text the next piece */
   on_text(text) {
     this.callback_function(text);
   }

@@ -5,7 +5,10 @@ import { tensorOf } from './tensor.js';
 
 /** @typedef {import('../index.js').Engine} Engine */
 
-/** The engine's names of transformers.js's poolings. @type {Record<string, 'none' | 'mean' | 'cls' | 'last'>} */
+/**
+ * The engine's names for the poolings of transformers.js.
+ * @type {Record<string, 'none' | 'mean' | 'cls' | 'last'>}
+ */
 const poolings = {
   ...{
     none: 'none',
@@ -21,7 +24,7 @@ const poolings = {
 function textsOf(task, input) {
   const texts = [input].flat();
   if (texts.every((one) => typeof one === 'string')) return /** @type {string[]} */ (texts);
-  throw new WickError('ARG', `${task} needs a text or an array of texts`);
+  throw new WickError('ARG', `${task} needs a string or an array of strings`);
 }
 
 /** @param {Engine} engine */
@@ -56,8 +59,8 @@ function softmax(logits) {
 }
 
 /**
- * The names of the head's numbers, and whether they are already probabilities, like those of causal
- * models.
+ * Returns the names of the head's outputs, and whether these are already probabilities, as in
+ * causal models.
  * @param {Engine} engine
  */
 async function headOf(engine) {
@@ -85,7 +88,7 @@ export function textClassification(engine) {
     head ??= headOf(engine);
     const { labels, isProbability } = await head;
     const all = rows.map((row) => {
-      // a single number is the logit of yes against no
+      // a single output is the logit of yes against no
       const single = row.length === 1 ? [1 / (1 + Math.exp(-row[0]))] : softmax(row);
       const scores = isProbability ? Array.from(row) : single;
       return scores

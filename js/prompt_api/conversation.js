@@ -1,6 +1,6 @@
-// js/prompt_api/conversation.js — the history of a session of the Prompt API: prompts that are
-// never dropped, turns of which the oldest are dropped when the context is full, and the engine's
-// session with the text that was read.
+// js/prompt_api/conversation.js — the history of a Prompt API session: prompts that are never
+// dropped, turns (the oldest ones are dropped when the context is full), and the engine's session
+// with the text processed so far.
 
 import { domError, quotaError } from './dom_errors.js';
 import { MessageCounter } from './message_counter.js';
@@ -18,12 +18,12 @@ import { LanguageModelToolCall } from './tool_parts.js';
  */
 /** A piece of an answer. @typedef {string | LanguageModelToolCall} Piece */
 
-/** The room that is reserved for an answer; in a small context, an eighth of it. */
+/** The number of tokens reserved for an answer; in a small context, an eighth of it. */
 const ANSWER_TOKENS = 512;
 /** The number of consecutive rounds of tool calls after which a prompt fails. */
 const ROUNDS_MAX = 16;
 
-/** The error of a prompt without messages. @type {ChatMessage} */
+/** The message of an empty prompt. @type {ChatMessage} */
 const nothing = { role: 'user', content: '' };
 
 export class Conversation {
@@ -36,7 +36,7 @@ export class Conversation {
   #turns = [];
   #tools;
   #counter;
-  /** Tokens of all messages. */
+  /** The number of tokens of all messages. */
   usage = 0;
 
   /** @param {Engine} engine @param {Session} session @param {Options} options @param {number} window tokens */
@@ -77,7 +77,7 @@ export class Conversation {
   }
 
   /**
-   * The number of tokens that a prompt would add.
+   * Returns the number of tokens that a prompt would add.
    * @param {ChatMessage[]} said
    * @param {string} words
    * @param {AbortSignal} [signal]
@@ -90,7 +90,7 @@ export class Conversation {
   }
 
   /**
-   * Drops the oldest turns until the context has room for a prompt.
+   * Drops the oldest turns until a prompt fits in the context.
    * @param {ChatMessage[]} said
    * @param {string} words
    * @param {AbortSignal} signal
@@ -115,7 +115,7 @@ export class Conversation {
     return true;
   }
 
-  /** @param {ChatMessage[]} turn that has been read */
+  /** @param {ChatMessage[]} turn that has been processed */
   async #keep(turn) {
     const isSystem = turn[0]?.role === 'system';
     if (isSystem) this.#lasting.push(turn[0]);
@@ -130,7 +130,7 @@ export class Conversation {
   }
 
   /**
-   * Reads messages before the prompt to which they belong, by requesting an answer of one token.
+   * Processes messages in advance of their prompt, by requesting an answer of one token.
    * @param {ChatMessage[]} messages
    * @param {AbortSignal} signal
    */
@@ -212,7 +212,7 @@ export class Conversation {
     } catch (error) {
       const { code, message } = /** @type {any} */ (error);
       if (!isLimited || code !== 'ARG') throw error;
-      // no answer that begins with the prefix matches the responseConstraint
+      // no answer that starts with the prefix matches the responseConstraint
       const isBegun = /^prefix does not match/.test(message);
       throw domError(isBegun ? 'SyntaxError' : 'NotSupportedError', message, error);
     }

@@ -6,7 +6,7 @@ export function domError(name, message, cause) {
   return cause === undefined ? error : Object.assign(error, { cause });
 }
 
-/** Web IDL's class, for hosts that do not have it yet. */
+/** The Web IDL class, for hosts that do not have it yet. */
 class OwnQuotaExceededError extends DOMException {
   /** @param {string} message @param {{quota: number, requested: number}} numbers */
   constructor(message, { quota, requested }) {
@@ -16,10 +16,10 @@ class OwnQuotaExceededError extends DOMException {
   }
 }
 
-/** @param {number} requested tokens @param {number} quota the existing ones */
+/** @param {number} requested tokens @param {number} quota the tokens available */
 export function quotaError(requested, quota) {
   const Class = /** @type {any} */ (globalThis).QuotaExceededError ?? OwnQuotaExceededError;
-  const words = `The input has ${requested} tokens, and the context has room for ${quota}`;
+  const words = `The input has ${requested} tokens, but the context has room for only ${quota}`;
   return new Class(words, { requested, quota });
 }
 

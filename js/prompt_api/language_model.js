@@ -1,4 +1,5 @@
-// js/prompt_api/language_model.js — LanguageModel of the Prompt API (webmachinelearning/prompt-api) over an engine.
+// js/prompt_api/language_model.js — implements LanguageModel of the Prompt API (webmachinelearning/prompt-api) with
+// an engine.
 
 import { Conversation } from './conversation.js';
 import { domError, fromEngine } from './dom_errors.js';
@@ -31,13 +32,13 @@ function joined(signal) {
   return { controller, part: () => signal?.removeEventListener('abort', abort) };
 }
 
-/** The sampling settings of a session's answers. @type {(session: Session) => Conversation['options']['sampling']} */
+/** The sampling settings of a session. @type {(session: Session) => Conversation['options']['sampling']} */
 let samplingOf;
 
 /** Copies media now: a canvas may change while the prompt waits. @param {Conversation} to @param {import('../index.js').ChatMessage[]} said */
 function takenNow(to, said) {
   const taken = takeMedia(to.engine, said);
-  taken.catch(() => {}); // the prompt may be abandoned before
+  taken.catch(() => {}); // the prompt may be abandoned before it is read
   return taken;
 }
 
@@ -225,7 +226,7 @@ class Session extends EventTarget {
       try {
         return await unlessAborted(forked, own);
       } catch (error) {
-        forked.then((late) => late.close()).catch(() => {}); // no caller receives it
+        forked.then((late) => late.close()).catch(() => {}); // no caller will receive it
         throw error;
       }
     });
@@ -299,8 +300,8 @@ function unlessAborted(value, signal) {
 
 /**
  * @param {Source} source
- * @param {{extensions?: boolean}} [options] `extensions`: whether members that browsers reserve for
- * extensions exist, too
+ * @param {{extensions?: boolean}} [options] `extensions`: whether to include the members that
+ * browsers reserve for extensions
  * @returns {any} the class LanguageModel, whose sessions share one engine
  */
 export function defineLanguageModel(source, { extensions = false } = {}) {

@@ -1,5 +1,5 @@
-// js/prompt_api/message_counter.js — counts the tokens of messages, including those that a template
-// refuses in their original form.
+// js/prompt_api/message_counter.js — counts the tokens of messages, including messages that a
+// template rejects in their original form.
 
 import { joinedContent } from './prompt_media.js';
 
@@ -9,7 +9,7 @@ import { joinedContent } from './prompt_media.js';
 export class MessageCounter {
   #engine;
   #tools;
-  /** Whether the template refuses consecutive messages of one role. */
+  /** Whether the template rejects consecutive messages with the same role. */
   isJoined = false;
 
   /** @param {Engine} engine @param {import('../index.js').ChatTool[]} [tools] */
@@ -38,7 +38,7 @@ export class MessageCounter {
   /**
    * @param {ChatMessage[]} messages
    * @param {AbortSignal} [signal]
-   * @returns {Promise<number | undefined>} undefined if the template refuses them
+   * @returns {Promise<number | undefined>} undefined if the template rejects them
    */
   async #tokensOf(messages, signal) {
     try {
@@ -60,7 +60,7 @@ export class MessageCounter {
 
 /**
  * @param {ChatMessage[]} messages
- * @returns {ChatMessage[]} the messages, with consecutive ones of one role joined
+ * @returns {ChatMessage[]} the messages, with consecutive messages of the same role joined
  */
 function joined(messages) {
   /** @type {ChatMessage[]} */

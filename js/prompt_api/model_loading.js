@@ -1,5 +1,5 @@
-// js/prompt_api/model_loading.js — one engine for all sessions of a page. It is loaded with the
-// first session, and progress is reported to all that wait for it.
+// js/prompt_api/model_loading.js — one engine for all sessions of a page. It is loaded for the
+// first session, and progress is reported to all callers that wait for it.
 
 import { createEngine } from '../index.js';
 
@@ -63,8 +63,8 @@ export class ModelLoading {
   }
 
   /**
-   * Whether the model may read these types. For a function, that is known once it has created the
-   * engine.
+   * Whether the model may support these types. For a function, this is known once it has created
+   * the engine.
    * @param {string[]} media
    */
   async reads(media) {
@@ -133,7 +133,10 @@ function mmprojNames(model, mmproj) {
   return typeof mmproj === 'string' || mmproj instanceof URL ? [String(mmproj)] : [];
 }
 
-/** @param {any} source @returns {Promise<boolean>} whether its model needs no download */
+/**
+ * @param {any} source
+ * @returns {Promise<boolean>} whether its model is available without a download
+ */
 async function isKept({ url, model, mmproj, cache, fetch, file, blob, bytes }) {
   if (file ?? blob ?? bytes) return true;
   const names = [model ?? url ?? [], mmprojNames(model, mmproj)].flat();
@@ -147,6 +150,6 @@ async function isKept({ url, model, mmproj, cache, fetch, file, blob, bytes }) {
     await models.close();
     return found.every(Boolean);
   } catch {
-    return false; // nothing is kept here
+    return false; // models are not stored on this host
   }
 }

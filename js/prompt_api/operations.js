@@ -1,16 +1,17 @@
-// js/prompt_api/operations.js — the operations of one session, one after the other, each with a signal that aborts it.
+// js/prompt_api/operations.js — runs the operations of a session one after the other, each with a signal that aborts
+// it.
 
 import { fromEngine } from './dom_errors.js';
 
 export class Operations {
-  /** The end of the last one. @type {Promise<unknown>} */
+  /** Settles when the last operation has ended. @type {Promise<unknown>} */
   #last = Promise.resolve();
   /** @type {Set<AbortController>} */
   #controllers = new Set();
   count = 0;
 
   /**
-   * Runs an action when those before it have ended.
+   * Runs an action when the previous ones have ended.
    * @template T
    * @param {AbortSignal | undefined} signal
    * @param {(signal: AbortSignal) => Promise<T>} action

@@ -1,6 +1,6 @@
-// js/prompt_api/options.js — the options of LanguageModel.create and availability, checked by the rules of the Prompt API.
+// js/prompt_api/options.js — checks the options of LanguageModel.create and availability by the rules of the Prompt API.
 
-/** The sampling settings of answers. @type {Record<string, number>} */
+/** The sampling settings by mode. @type {Record<string, number>} */
 const temperatures = {
   'most-predictable': 0,
   predictable: 0.3,
@@ -25,7 +25,7 @@ const media = ['image', 'audio'];
 
 /**
  * @param {string} tag
- * @returns {boolean} whether it names a language; the languages of the model are not known
+ * @returns {boolean} whether it is a valid language tag; the model's languages are not known
  */
 function isLanguage(tag) {
   if (!Intl.DisplayNames) return true;
@@ -36,7 +36,7 @@ function isLanguage(tag) {
 function typesOf(expected = [], known = understood) {
   let isUnderstood = true;
   const types = expected.map(({ type, languages = [] }) => {
-    if (!inputs.includes(type)) throw new TypeError(`${type} is not a type of a message`);
+    if (!inputs.includes(type)) throw new TypeError(`${type} is not a valid message type`);
     // a RangeError for text that is not a language tag
     const areLanguages = Intl.getCanonicalLocales(languages).every(isLanguage);
     isUnderstood &&= areLanguages && known.includes(type);
@@ -55,7 +55,7 @@ function samplingOf({ samplingMode, topK, temperature }, isExtension) {
     return { samplingMode: mode, topK: defaultTopK, temperature: temperatures[mode] };
   }
   if (samplingMode !== undefined) {
-    throw new TypeError('samplingMode does not go with topK and temperature');
+    throw new TypeError('samplingMode cannot be combined with topK and temperature');
   }
   const [most, heat] = [topK ?? defaultTopK, temperature ?? defaultTemperature].map(Number);
   if (!(most >= 1)) throw new RangeError('topK must be at least 1');
@@ -82,10 +82,12 @@ function inputSchemaOf(name, schema) {
 /** @param {any} tool @param {boolean} isOpen whether the page runs the calls */
 function toolOf({ name, description, inputSchema, execute }, isOpen) {
   const isDescribed = [name, description].every((text) => typeof text === 'string' && text !== '');
-  if (!isDescribed) throw new TypeError('A tool has a name and a description');
+  if (!isDescribed) throw new TypeError('A tool must have a name and a description');
   const parameters = inputSchemaOf(name, inputSchema);
   if (typeof execute !== 'function' && !(execute === undefined && isOpen)) {
-    throw new TypeError(`${name} needs execute, or expectedOutputs the type tool-call`);
+    throw new TypeError(
+      `${name} needs execute, or expectedOutputs must include the type tool-call`,
+    );
   }
   const described = { name, description, parameters };
   return { execute, tool: { type: /** @type {const} */ ('function'), function: described } };
@@ -112,7 +114,7 @@ export function readOptions(options = {}, isExtension = false) {
   const input = typesOf(expectedInputs, [...understood, ...media]);
   const output = typesOf(expectedOutputs);
   const effort = thinking.effort ?? 'none';
-  if (!efforts.includes(effort)) throw new TypeError(`${effort} is not an effort of thinking`);
+  if (!efforts.includes(effort)) throw new TypeError(`${effort} is not a valid thinking effort`);
   return {
     isSupported: input.isUnderstood && output.isUnderstood,
     sampling: samplingOf(options, isExtension),

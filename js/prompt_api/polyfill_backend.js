@@ -1,6 +1,6 @@
-// js/prompt_api/polyfill_backend.js — a backend of Google's polyfill of the Prompt API (GoogleChromeLabs/web-ai-demos,
-// prompt-api-polyfill/backends/base.js). The polyfill keeps the conversation and passes all of it
-// for each answer; the engine's prefix cache has the part that was read before.
+// js/prompt_api/polyfill_backend.js — a backend for Google's Prompt API polyfill (GoogleChromeLabs/web-ai-demos,
+// prompt-api-polyfill/backends/base.js). The polyfill stores the conversation and passes all of it
+// for each answer; the engine's prefix cache contains the part that was processed before.
 
 import { domError } from './dom_errors.js';
 import { MessageCounter } from './message_counter.js';
@@ -58,7 +58,7 @@ function partOf({ text, inlineData }) {
   const { mimeType = '', data } = inlineData ?? {};
   const type = mimeType.split('/')[0];
   if (!isMedia(type) || typeof data !== 'string') {
-    throw domError('NotSupportedError', 'A part is neither text nor an image or recording');
+    throw domError('NotSupportedError', 'A part must be text, an image or a recording');
   }
   const bytes = Uint8Array.from(atob(data), (letter) => letter.charCodeAt(0));
   return mediaPart(type, new Blob([bytes], { type: mimeType }));
@@ -80,7 +80,7 @@ function schemaOf(schema) {
   return plain;
 }
 
-/** @param {any} target that of the polyfill, which remembers the last value */
+/** @param {any} target the polyfill's event target, which remembers the last value */
 function progressOf(target) {
   return (/** @type {number} */ share) => {
     const loaded = Math.floor(share * STEPS) / STEPS;
@@ -92,8 +92,8 @@ function progressOf(target) {
 }
 
 /**
- * @param {Source} [source] if it is missing, the polyfill's configuration names the model by `url`
- * or `model`
+ * @param {Source} [source] if it is missing, the polyfill's configuration specifies the model by
+ * `url` or `model`
  * @returns {any} a class for the polyfill's list of backends
  */
 export function definePolyfillBackend(source) {

@@ -1,5 +1,5 @@
-// js/prompt_api/prompt_media.js — images and recordings in prompts of the Prompt API: their allowed
-// values, and their pixels and samples, which are read once, when the prompt is passed.
+// js/prompt_api/prompt_media.js — images and recordings in prompts of the Prompt API: checks their
+// values, and reads their pixels and samples once, when the prompt is passed.
 
 import { domError } from './dom_errors.js';
 
@@ -8,7 +8,7 @@ import { domError } from './dom_errors.js';
 /** @typedef {'image' | 'audio'} Kind */
 /** @typedef {ChatMessage['content']} Content */
 
-/** Classes of the host whose objects a part of each type may have, in addition to Blob and bytes. @type {Record<Kind, string[]>} */
+/** The host's classes that each type of part accepts as a value, in addition to Blob and bytes. @type {Record<Kind, string[]>} */
 const classes = {
   image: [
     ...['ImageBitmap', 'ImageData', 'HTMLCanvasElement', 'OffscreenCanvas', 'HTMLImageElement'],
@@ -16,7 +16,7 @@ const classes = {
   ],
   audio: ['AudioBuffer'],
 };
-/** The error of browsers that cannot decode one. @type {Record<Kind, string>} */
+/** The error that browsers report if a value cannot be decoded. @type {Record<Kind, string>} */
 const undecodable = { image: 'InvalidStateError', audio: 'DataError' };
 
 /** @param {unknown} type @returns {type is Kind} */
@@ -40,7 +40,7 @@ function isOf(value, name) {
 export function mediaPart(type, value) {
   const isValue =
     value instanceof Blob || isBytes(value) || classes[type].some((name) => isOf(value, name));
-  if (!isValue) throw new TypeError(`The value of a part of type ${type} has another type`);
+  if (!isValue) throw new TypeError(`The value of a part of type ${type} has the wrong type`);
   return { type, [type]: value };
 }
 
@@ -84,7 +84,7 @@ const partsOf = (content) =>
  * @param {Content} before
  * @param {string} between
  * @param {Content} after
- * @returns {any} both contents as one
+ * @returns {any} both contents combined
  */
 export function joinedContent(before, between, after) {
   if (!Array.isArray(before) && !Array.isArray(after)) {

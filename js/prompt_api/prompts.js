@@ -1,4 +1,5 @@
-// js/prompt_api/prompts.js — prompts of the Prompt API, checked by its rules, as messages of chat completions.
+// js/prompt_api/prompts.js — checks prompts by the rules of the Prompt API and converts them to chat
+// completion messages.
 
 import { domError } from './dom_errors.js';
 import { isMedia, joinedContent, mediaPart } from './prompt_media.js';
@@ -15,7 +16,7 @@ const roles = ['system', 'user', 'assistant'];
 /**
  * @param {string} what the name of the value for errors
  * @param {unknown} value
- * @returns {string} its JSON; a DataError if it has none
+ * @returns {string} its JSON; throws a DataError if it cannot be converted
  */
 function jsonOf(what, value) {
   try {
@@ -23,7 +24,7 @@ function jsonOf(what, value) {
     const json = isPlain ? JSON.stringify(value) : undefined;
     if (json !== undefined) return json;
   } catch {
-    // the value contains itself, or a bigint
+    // the value is circular or contains a bigint
   }
   throw domError('DataError', `${what} must have a JSON representation`);
 }
@@ -34,10 +35,10 @@ const tagOf = (value) => Object.prototype.toString.call(value);
 /** @param {{type: string, value: any}} part of a result @returns {string} */
 function textOfResult({ type, value }) {
   if (isMedia(type)) {
-    throw domError('NotSupportedError', `A tool's result has a part of type ${type}`);
+    throw domError('NotSupportedError', `A tool result cannot have a part of type ${type}`);
   }
   if (type !== 'text' && type !== 'object') {
-    throw new TypeError(`A tool's result has a part of type ${type}`);
+    throw new TypeError(`A tool result cannot have a part of type ${type}`);
   }
   return typeof value === 'string' && type === 'text' ? value : jsonOf("A tool's result", value);
 }
@@ -70,7 +71,7 @@ function callOf({ callID, name, arguments: given }) {
 function readPart(part, role, into, inputs) {
   const { type, value } = part ?? {};
   if (isMedia(type) && role === 'assistant') {
-    throw domError('NotSupportedError', `A message of the assistant has no ${type}`);
+    throw domError('NotSupportedError', `A message from the assistant cannot contain ${type}`);
   }
   if (type === 'tool-call' || type === 'tool-response' || isMedia(type)) {
     checkExpected(type, inputs);
@@ -80,27 +81,31 @@ function readPart(part, role, into, inputs) {
     into.parts.push({ type, text: value });
   } else if (type === 'tool-call') {
     if (role !== 'assistant' || !(value instanceof LanguageModelToolCall)) {
-      throw new TypeError('A tool-call is a LanguageModelToolCall of the assistant');
+      throw new TypeError(
+        'A tool-call must be a LanguageModelToolCall in a message from the assistant',
+      );
     }
     into.calls.push(callOf(value));
   } else if (type === 'tool-response') {
     const isResponse =
       value instanceof LanguageModelToolSuccess || value instanceof LanguageModelToolError;
     if (role !== 'user' || !isResponse) {
-      throw new TypeError('A tool-response is a LanguageModelToolSuccess or -Error of the user');
+      throw new TypeError(
+        'A tool-response must be a LanguageModelToolSuccess or -Error in a message from the user',
+      );
     }
     into.responses.push(toolMessage(value));
   } else if (isMedia(type)) into.parts.push(mediaPart(type, value));
-  else throw new TypeError(`A message has a part of type ${type}`);
+  else throw new TypeError(`A message cannot have a part of type ${type}`);
 }
 
 /** @param {string} type @param {string[]} inputs */
 function checkExpected(type, inputs) {
   if (inputs.includes(type)) return;
-  throw domError('NotSupportedError', `expectedInputs of this session has no ${type}`);
+  throw domError('NotSupportedError', `expectedInputs of this session does not include ${type}`);
 }
 
-/** @param {any[]} parts @returns {any} a text, or parts if not all of them are texts */
+/** @param {any[]} parts @returns {any} a string, or parts if not all of them are text */
 const contentOf = (parts) =>
   parts.some(({ type }) => isMedia(type)) ? parts : parts.map(({ text }) => text).join('');
 
@@ -139,7 +144,7 @@ export function readPrompt(input, { isFirst, mayPrefix, inputs }) {
   if (!Array.isArray(input)) return [{ role: 'user', content: String(input) }];
   for (const [index, message] of input.entries()) {
     if (typeof message !== 'object' || message === null || !roles.includes(message.role)) {
-      throw new TypeError(`A message has one of the roles ${roles.join(', ')}`);
+      throw new TypeError(`A message must have one of the roles ${roles.join(', ')}`);
     }
     if (message.role === 'system' && (!isFirst || index > 0)) {
       throw new TypeError('A system prompt can only be the first message of a session');
@@ -147,7 +152,10 @@ export function readPrompt(input, { isFirst, mayPrefix, inputs }) {
     if (message.prefix === true) {
       const isLast = index === input.length - 1;
       if (!mayPrefix || !isLast || message.role !== 'assistant') {
-        throw domError('SyntaxError', 'prefix belongs to a last message of the assistant');
+        throw domError(
+          'SyntaxError',
+          'prefix is allowed only in a last message from the assistant',
+        );
       }
     }
   }
@@ -167,7 +175,10 @@ function schemaOf(wanted) {
   }
 }
 
-/** The text that follows a prompt whose answer is JSON of a schema. @param {object} schema */
+/**
+ * The text that is appended to a prompt if the answer must match a JSON schema.
+ * @param {object} schema
+ */
 const schemaWords = (schema) => `\n\nAnswer with JSON of this schema: ${JSON.stringify(schema)}`;
 
 /**

@@ -1,7 +1,8 @@
-// js/prompt_api/tool_parts.js — the values of tool calls and their results in messages of the Prompt API.
+// js/prompt_api/tool_parts.js — the values of tool calls and tool results in Prompt API messages.
 
 /**
- * The id of a call: the explainer and the web platform tests spell its name in two ways.
+ * Returns the id of a call, whose name is spelled differently in the explainer and the web platform
+ * tests.
  * @param {{callID?: unknown, callId?: unknown}} init
  */
 const idOf = ({ callID, callId }) => textOf('callID', callID ?? callId);
