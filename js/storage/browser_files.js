@@ -4,7 +4,7 @@
 import { WickError } from '../base/errors.js';
 
 const FOLDER = 'wick-llm';
-/** Swapped pages have a separate folder, because callers choose the names of states. */
+/** Swapped pages are in a separate folder, because callers choose the names of states. */
 const SWAP_FOLDER = 'wick-llm-swap';
 
 /**
@@ -20,9 +20,9 @@ export function storageError(name, error, missing = `Saved state not found: ${na
     return new WickError('NOT_FOUND', missing, error);
   }
   if (kind === 'QuotaExceededError' || code === 'ENOSPC' || code === 'EDQUOT') {
-    return new WickError('STORAGE_FULL', `${name}: cannot be kept, storage is full`, error);
+    return new WickError('STORAGE_FULL', `${name}: cannot be saved, storage is full`, error);
   }
-  return new WickError('IO', `${name} could not be kept or read: ${error}`, error);
+  return new WickError('IO', `${name} could not be saved or read: ${error}`, error);
 }
 
 /** @param {string} name @param {string} [folder] @returns {Promise<FileSystemDirectoryHandle>} */
@@ -31,7 +31,7 @@ async function openFolder(name, folder = FOLDER) {
   if (typeof storage?.getDirectory !== 'function') {
     throw new WickError(
       'NO_STORAGE',
-      `${name}: cannot be kept, this browser does not let pages write files`,
+      `${name}: cannot be saved, this browser does not let pages write files`,
     );
   }
   const root = await storage.getDirectory();
@@ -42,8 +42,8 @@ async function openFolder(name, folder = FOLDER) {
 const LOOKS_MAX = 20;
 
 /**
- * Reads a file that another tab may replace. In Chromium a file that is replaced between its opening and its reading
- * cannot be read, so it is opened again.
+ * Reads a file that another tab may replace. In Chromium, a file that is replaced after it is opened cannot be read
+ * any more, so it is opened again.
  * @param {FileSystemFileHandle} handle
  * @returns {Promise<Uint8Array<ArrayBuffer>>} the old content or the new one
  */
@@ -63,7 +63,7 @@ export async function readFile(name) {
   return readReplaced(await folder.getFileHandle(name));
 }
 
-/** @returns {boolean} whether this thread can use writeFile; true also if no thread can */
+/** @returns {boolean} whether this thread can use writeFile; also true if no thread can */
 export function canWriteHere() {
   const { prototype } = globalThis.FileSystemFileHandle ?? {};
   return prototype === undefined || typeof prototype.createWritable === 'function';
@@ -85,14 +85,14 @@ export async function writeFile(name, bytes) {
 }
 
 /**
- * Copies a view, because Safari 26 would write its whole buffer (WebKit bug 302733).
+ * Copies a view, because Safari 26 would write the whole buffer (WebKit bug 302733).
  * @param {Uint8Array<ArrayBuffer>} bytes
  */
 export const wholeArray = (bytes) =>
   bytes.byteLength === bytes.buffer.byteLength ? bytes : bytes.slice();
 
 /**
- * Writes a copy; the old file is kept until the new copy is closed.
+ * Writes to a copy; the old file is kept until the copy is closed.
  * @param {FileSystemFileHandle} file
  * @param {Uint8Array<ArrayBuffer>} bytes
  */
@@ -107,7 +107,7 @@ async function writeCopy(file, bytes) {
   }
 }
 
-/** Workers have this synchronous interface instead. @param {any} file @param {Uint8Array} bytes */
+/** The synchronous API that workers have instead. @param {any} file @param {Uint8Array} bytes */
 async function writeInPlace(file, bytes) {
   if (typeof file.createSyncAccessHandle !== 'function') {
     throw new WickError('NO_STORAGE', 'storage: this browser does not let pages write files');
@@ -118,7 +118,7 @@ async function writeInPlace(file, bytes) {
     for (let done = 0; done < bytes.byteLength; ) {
       const written = access.write(bytes.subarray(done), { at: done });
       if (written === 0)
-        throw new WickError('STORAGE_FULL', 'state: cannot be kept, storage is full');
+        throw new WickError('STORAGE_FULL', 'state: cannot be saved, storage is full');
       done += written;
     }
     access.flush();
@@ -128,8 +128,8 @@ async function writeInPlace(file, bytes) {
 }
 
 /**
- * A new file that a worker reads and writes synchronously. Leftover files of a crashed tab are
- * removed. Files that are open in another tab cannot be removed.
+ * Opens a new file that a worker reads and writes synchronously. Leftover files from crashed tabs
+ * are removed. Files that are open in another tab cannot be removed.
  * @returns {Promise<{access: any, remove: () => Promise<void>}>}
  */
 export async function openSyncFile() {

@@ -1,15 +1,15 @@
 // js/storage/replace_file.js — replaces a file on disk atomically: its bytes are written to another
-// file, which is then renamed. Leftovers of a process that ends meanwhile are removed by the next
-// one.
+// file, which is then renamed. If a process ends before that, the next one removes its leftover
+// file.
 
 /** @typedef {typeof import('node:fs').promises} Files */
 
 /**
- * The age after which a file of an unknown process counts as abandoned: every write adds bytes more
- * often than that.
+ * The age after which a file of an unknown process counts as abandoned: an active writer writes
+ * more often than that.
  */
 const ABANDONED_MS = 3_600_000;
-/** After the file's name: a process and a random name, or, as earlier versions wrote it, the random name alone. */
+/** The suffix of a file name: a process id and a random name or, in earlier versions, only the random name. */
 const UNFINISHED = /^\.(?:(\d+)-)?[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}\.tmp$/;
 
 /** @param {number} pid @returns {boolean} */
@@ -40,7 +40,7 @@ export async function replaceFile(files, name, content, options = {}) {
 }
 
 /**
- * Removes files of processes that have ended. Files of running writers are kept.
+ * Removes files of processes that have ended. Files that are still being written are kept.
  * @param {Files} files
  * @param {string} name
  */

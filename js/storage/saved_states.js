@@ -11,14 +11,16 @@ const fs = () => globalThis.process?.getBuiltinModule?.('node:fs');
 function checkName(name) {
   if (typeof name !== 'string' || name === '') throw argumentError('state: needs a name');
   if (!fs() && /[/\\]|^\.+$/.test(name)) {
-    throw argumentError(`${name} is not a name for a state: in browsers it is not a path`);
+    throw argumentError(
+      `${name} is not a valid name for a state: it must not be a path in browsers`,
+    );
   }
 }
 
 /**
  * @param {string} name
  * @param {Uint8Array<ArrayBuffer>} bytes
- * @param {() => Promise<void>} askWorker has a worker write them if this thread cannot
+ * @param {() => Promise<void>} askWorker lets a worker write them if this thread cannot
  */
 export async function keepBytes(name, bytes, askWorker) {
   checkName(name);

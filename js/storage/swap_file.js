@@ -5,15 +5,15 @@
 import { openSyncFile } from './browser_files.js';
 
 /**
- * Reading and writing return the number of bytes.
+ * `read` and `write` return the number of bytes transferred.
  * @typedef {{read: (bytes: Uint8Array, at: number) => number,
  *   write: (bytes: Uint8Array, at: number) => number, close: () => Promise<void> | void}} SyncFile
  */
 
-/** Records in a file. A new record goes into the first gap that is large enough. */
+/** Stores records in a file. A new record is placed in the first gap that is large enough. */
 export class SwapFile {
   #file;
-  /** Records in the order of their offsets. @type {{id: number, at: number, size: number}[]} */
+  /** Records sorted by offset. @type {{id: number, at: number, size: number}[]} */
   #records = [];
 
   /** @param {SyncFile} file */
@@ -39,7 +39,12 @@ export class SwapFile {
     return this.#move(id, offset, bytes, 'write');
   }
 
-  /** @param {number} id @param {number} offset @param {Uint8Array} bytes filled @returns {boolean} */
+  /**
+   * @param {number} id
+   * @param {number} offset
+   * @param {Uint8Array} bytes the buffer to fill
+   * @returns {boolean}
+   */
   read(id, offset, bytes) {
     return this.#move(id, offset, bytes, 'read');
   }
@@ -88,7 +93,7 @@ function openNodeFile(folder) {
   const file = fs.openSync(name, 'wx+', 0o600);
   const remove = () => fs.rmSync(name, { force: true });
   try {
-    remove(); // so that the file disappears regardless of how the process ends
+    remove(); // the file disappears, however the process ends
   } catch {
     // Windows cannot remove an open file
   }
@@ -109,7 +114,7 @@ async function openBrowserFile() {
     read: (bytes, at) => access.read(bytes, { at }),
     write: (bytes, at) => access.write(bytes, { at }),
     close: () => {
-      access.truncate(0); // if the file cannot be removed, it is empty
+      access.truncate(0); // if the file cannot be removed, it is at least empty
       access.close();
       return remove();
     },

@@ -1,4 +1,4 @@
-// js/tabs/shared_engine.js — the leading tab's side of a shared engine. It passes the calls of its clients (other tabs,
+// js/tabs/shared_engine.js — the leader's side of a shared engine. It passes the calls of its clients (other tabs,
 // and this one) to the engine. When a client disconnects, its requests are cancelled and its
 // sessions are closed.
 
@@ -15,7 +15,7 @@ import { callNamed, usesSession } from '../connection/calls.js';
 
 /** @param {string} what */
 export const leaderGone = (what) =>
-  new WickError('LEADER_GONE', `shared engine: its tab was closed, ${what}`);
+  new WickError('LEADER_GONE', `shared engine: the tab that ran it was closed, so ${what}`);
 
 /** @param {ToWorker} message @returns {number} the session that it uses; 0: none */
 export function sessionOf(message) {
@@ -50,7 +50,8 @@ export class Hub {
     };
     this.#engine = new Connection(
       (progress) => tell({ type: 'progress', progress }),
-      // after a crash each tab closes its side; the next tab that opens the engine leads
+      // after a crash each tab closes its side; the next tab that opens the engine becomes the
+      // leader
       (error) => tell({ type: 'failed', error: toPlainError(error) }),
     );
   }
@@ -73,7 +74,7 @@ export class Hub {
   }
 
   /**
-   * @param {string} id a known client is not added twice
+   * @param {string} id a known client is not added again
    * @param {'leader' | 'follower'} sharing
    * @param {(message: FromWorker) => void} post
    */
@@ -164,7 +165,7 @@ class Client {
     for (const session of this.#sessions) this.#closeSession(session);
   }
 
-  /** @param {number} session the engine's */
+  /** @param {number} session the engine's number */
   #closeSession(session) {
     this.#engine.call('closeSession', [session]).catch(() => {}); // the engine has ended
   }
@@ -186,7 +187,7 @@ class Client {
     const { id, method } = message;
     const leaves = new AbortController();
     this.#calls.set(id, leaves);
-    // a session that is made for a tab that has gone is closed
+    // a session that was created for a tab that has disconnected is closed
     const signal = callNamed(method)?.session ? undefined : leaves.signal;
     try {
       const session = this.#session(message);
@@ -209,7 +210,7 @@ class Client {
     return rule === 'makes' || rule === 'forks' ? this.#own(value) : value;
   }
 
-  /** @param {number} session the engine's, 0: none @returns {number} the client's */
+  /** @param {number} session the engine's number, 0: none @returns {number} the client's number */
   #own(session) {
     if (session === 0) return 0;
     if (this.#isGone) this.#closeSession(session);

@@ -1,8 +1,8 @@
 // js/tabs/tab_thread.js — one engine for all tabs of an origin. A Web Lock elects the leader, the tab that has the
 // engine. Each other tab sends it the messages of js/connection/messages.js over a separate BroadcastChannel. An
 // EngineConnection uses a TabThread like a worker. When the leader is closed, the next tab in the queue for the lock loads
-// the model, and every tab sends it its open calls. Every script of the origin can write to these channels, so messages
-// of another form are ignored.
+// the model, and every tab sends its open calls to that tab. Every script of the origin can write to these channels, so
+// malformed messages are ignored.
 
 import { toPlainError } from '../base/errors.js';
 import { isClientName, isFromLeader, isToLeader } from '../connection/messages.js';
@@ -15,14 +15,14 @@ import { Hub, leaderGone, sessionOf } from './shared_engine.js';
 
 /**
  * An open call, or an open completion of a request. `received` pieces have arrived and `acknowledged` of them were read.
- * `repeated` pieces arrive a second time, because another leader has restarted the request.
+ * `repeated` pieces arrive a second time, because a new leader has restarted the request.
  * @typedef {{message: ToWorker, received: number, acknowledged: number, repeated: number}} Open
  */
 
 /**
- * Whether tabs can share an engine. Not in Node, which has no tabs, and where locks and channels
- * would keep the process alive. A page whose storage is blocked (by the user or a sandbox) has
- * these interfaces, but they reject every call.
+ * Returns whether tabs can share an engine. False in Node, which has no tabs, and where locks and
+ * channels would keep the process alive. A page whose storage is blocked (by the user or a sandbox)
+ * has these interfaces, but they reject every call.
  * @returns {Promise<boolean>}
  */
 export async function canShare() {
@@ -43,9 +43,9 @@ export async function canShare() {
  * The interval at which a tab that waits for its leader checks for a sign of life and requests one.
  */
 const LOOK_MS = 1000;
-/** A leader that shows no sign of life for this long is reported, */
+/** If a leader shows no sign of life for this long, a warning is logged. */
 const REPORT_MS = 3000;
-/** and is replaced after this long: browsers freeze tabs in the background with their locks. */
+/** After this long, it is replaced: browsers freeze background tabs, which keep their locks. */
 const TAKE_OVER_MS = 12_000;
 
 /**
@@ -88,7 +88,7 @@ export class TabThread {
   #hub;
   #leader = '';
   #isReady = false;
-  /** Leaves the queue for the lock of leaders. */
+  /** Leaves the queue for the leader lock. */
   #queue = new AbortController();
   #watch = setInterval(() => this.#look(), LOOK_MS);
   /** The time of the leader's last sign of life, and when this tab last checked for one. */
@@ -169,13 +169,15 @@ export class TabThread {
 
   #reportWaiting() {
     this.#isWaiting = true;
-    console.warn('wick-llm: the tab that has the engine does not answer; this one takes over soon');
+    console.warn(
+      'wick-llm: the tab that runs the engine does not respond; this one takes over soon',
+    );
     const unknown = { total: undefined, bytesPerSecond: undefined, secondsLeft: undefined };
     this.#onMessage({ type: 'progress', progress: { loaded: 0, phase: 'waiting', ...unknown } });
   }
 
   /**
-   * Makes this tab the leader. Only one tab at a time does so: the others are notified of the new
+   * Makes this tab the leader. Only one tab at a time can do so: the others are notified of the new
    * leader and follow it.
    */
   async #takeOver() {
@@ -211,7 +213,8 @@ export class TabThread {
     if (isClientName(ask) && this.#hub) this.#hall.postMessage({ alive: this.#id });
     if (isClientName(alive) || isClientName(lead)) this.#hearSign();
     if (isClientName(join) && this.#hub) this.#greet(this.#hub, /** @type {string} */ (join));
-    // the leader's greeting may have arrived first: messages of different channels have no order
+    // the leader's greeting may have arrived first: messages on different channels arrive in any
+    // order
     if (isClientName(lead) && !this.#hub && lead !== this.#leader) {
       this.#follow(/** @type {string} */ (lead));
       this.#hall.postMessage({ join: this.#id });
@@ -248,7 +251,7 @@ export class TabThread {
       if (isToLeader(data?.message)) hub.receive(client, data.message);
     };
     hub.add(client, 'follower', (message) => channel.postMessage({ leader: this.#id, message }));
-    // the leader gets a client's lock when the client was closed or has crashed
+    // the leader acquires a client's lock once the client is closed or has crashed
     const gone = () => {
       hub.remove(client);
       channel.close();
@@ -306,7 +309,7 @@ export class TabThread {
     }
   }
 
-  /** @param {ToWorker} message a call without an answer, or a request that has not ended */
+  /** @param {ToWorker} message an unanswered call, or a request that has not ended */
   #ask(message) {
     this.#send(message);
     if (message.type !== 'generate') return;
@@ -348,7 +351,7 @@ export class TabThread {
   /** Messages that a lost leader has not answered are sent to the next one. @param {any} message */
   post(message) {
     const { type, id } = message;
-    if (!this.#isReady) structuredClone(message); // throws now if the message could not be sent later
+    if (!this.#isReady) structuredClone(message); // throws immediately if the message cannot be sent later
     if (type === 'call' || type === 'generate') {
       for (let i = 0; i < (message.completions ?? 1); i++) {
         this.#open.set(id + i, { message, received: 0, acknowledged: 0, repeated: 0 });

@@ -1,4 +1,4 @@
-// js/wasm/adapter_table.js — the adapters of an engine by their names: web/exports.c identifies them by numbers.
+// js/wasm/adapter_table.js — an engine's adapters by name; web/exports.c identifies them by numbers.
 
 import { WickError } from '../base/errors.js';
 import {
@@ -24,7 +24,7 @@ const PIECE_BYTES = 262144;
  * @typedef {object} Engine
  * @property {(name: string, ...args: number[]) => number} run
  * @property {(use: (passed: import('./heap.js').Passed) => void) => void} pass
- * @property {(place: number) => number} number of a result
+ * @property {(place: number) => number} number returns the result at an index
  * @property {(status: number) => void} check
  * @property {() => boolean} wantsExtras
  */
@@ -39,7 +39,7 @@ export class AdapterTable {
     this.#engine = engine;
   }
 
-  /** Begins an adapter, whose file is fed next. @param {string} name which no other adapter has */
+  /** Begins an adapter, whose file is fed next. @param {string} name must be unique */
   add(name) {
     if (this.#numbers.has(name)) {
       throw new WickError('ARG', `adapter ${name}: name is already used`, { option: 'name' });
@@ -69,7 +69,7 @@ export class AdapterTable {
   /**
    * @param {string} name
    * @param {number} offset
-   * @param {Uint8Array} bytes from there on
+   * @param {Uint8Array} bytes from that offset
    * @returns {boolean} whether the adapter needs the extras module, in which case these bytes must
    * be fed again
    */
@@ -98,7 +98,7 @@ export class AdapterTable {
     this.#numbers.delete(name);
   }
 
-  /** @returns {import('../index.js').AdapterInfo[]} the adapters that requests may choose */
+  /** @returns {import('../index.js').AdapterInfo[]} the adapters that requests can select */
   list() {
     const names = new Map(Array.from(this.#numbers, ([name, number]) => [number, name]));
     const found = [];

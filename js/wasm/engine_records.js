@@ -1,5 +1,5 @@
-// js/wasm/engine_records.js — an engine's configuration and a request, written into the records
-// that web/exports.c reads.
+// js/wasm/engine_records.js — writes an engine's configuration and requests into the records that
+// web/exports.c reads.
 
 import { engineFlags, engineNumbers, requestFlags, samplingNumbers } from '../base/option_table.js';
 import * as layout from './layout.js';
@@ -13,7 +13,7 @@ const numbers =
     Object.entries(samplingNumbers)
   );
 
-/** Where tables are stored whose rows are only looked up. */
+/** Where tables that are only used for row lookups are stored. */
 export const tablePlaces = { auto: 0, inside: 1, outside: 2 };
 
 export const kvTypes = {
@@ -25,7 +25,7 @@ export const kvTypes = {
 /** @typedef {keyof typeof kvTypes} KvType */
 
 /**
- * The options of the table; those that are left out have their defaults.
+ * The options from the option table. Missing ones have their defaults.
  * @typedef {Partial<Record<keyof typeof engineNumbers, number>> &
  *   Partial<Record<'directoryOnly' | 'metrics' | 'noPrefixCache' | 'noPredictor', boolean>>} TableConfig
  */
@@ -35,16 +35,17 @@ export const kvTypes = {
  * @property {number} threads including the engine's own
  * @property {KvType} kType
  * @property {KvType} vType
- * @property {number} [queueLimit] most requests that may run and wait; the worker checks it
+ * @property {number} [queueLimit] limit on running and waiting requests; the worker checks it
  * @property {boolean} [mediaLikeLlamaCpp]
- * @property {number} [swap] pages of preempted requests go to a file: 0 never, 1 where that is
- *   faster, 2 always
+ * @property {number} [swap] pages of preempted requests are written to a file: 0 never, 1 if that
+ *   is faster, 2 always
  * @property {string} [swapFolder] the folder of that file
  * @property {number} memoryLimit bytes, 0: none
  * @property {string} [preTokenizer] in place of the file's
- * @property {keyof typeof tablePlaces} [tables] where tables are stored whose rows are only looked up; left out: inside
+ * @property {keyof typeof tablePlaces} [tables] where tables that are only used for row lookups are stored; missing:
+ * inside
  * @property {number} [timerGrainUs] resolution of the clock
- * @property {boolean} [chooseThreads] measure how many threads are fastest, and use that number
+ * @property {boolean} [chooseThreads] measure which number of threads is fastest, and use it
  * @typedef {OwnConfig & TableConfig} NativeConfig
  */
 
@@ -62,7 +63,7 @@ export const kvTypes = {
  */
 
 /**
- * The settings that are not numbers of SamplingNumbers.
+ * The settings that are not in SamplingNumbers.
  * @typedef {object} FurtherSettings
  * @property {string | ArrayLike<number>} prompt
  * @property {number} tokenizeFlags
@@ -70,35 +71,36 @@ export const kvTypes = {
  * @property {bigint} seed
  * @property {[token: number, bias: number][]} logitBias
  * @property {boolean} logprob whether the logprob of each token is returned
- * @property {number} logprobs number of alternatives of each token
- * @property {string} [samplers] their letters in order; left out: the default ones
- * @property {string[]} [drySequenceBreakers] left out: the default ones
+ * @property {number} logprobs number of alternatives for each token
+ * @property {string} [samplers] their letters in order; missing: the default samplers
+ * @property {string[]} [drySequenceBreakers] missing: the default ones
  * @property {string[]} stop
  * @property {boolean} [asksHost] whether the engine passes the logits to the host before each token
- * @property {number} [thinkingBudgetTokens] at most this many tokens of reasoning; -1 or left out:
- * any number
- * @property {string} [reasoningEnding] the text of a prompt, which takes precedence
+ * @property {number} [thinkingBudgetTokens] limit on the tokens of reasoning; -1 or missing: no
+ * limit
+ * @property {string} [reasoningEnding] the text that ends the reasoning in a prompt; takes
+ * precedence
  * @property {NativeConversation} [conversation] in place of a prompt; the prompt may contain its
  * tokens
  * @property {number} [session] the text continues this session and is added to it
  * @property {boolean} [prefillOnly] nothing is sampled
  * @property {[first: number, last: number] | undefined} [drop] tokens to drop from the session once
- * all of the prompt is read
+ * the whole prompt is processed
  * @property {number} priority higher priorities run first
  * @property {number} [passesWaited] passes that began after it arrived and before it was submitted
- * @property {boolean | 'always'} speculation whether tokens are proposed and checked (speculative decoding)
- * @property {string} [salt] prefixes are shared only between requests with the same salt; '' or left out: none
+ * @property {boolean | 'always'} speculation whether to use speculative decoding
+ * @property {string} [salt] prefixes are shared only between requests with the same salt; '' or missing: none
  * @property {number[]} [forced] these tokens are returned in place of sampled ones
  * @property {{kind: number, text: string, begun?: string | Uint8Array, isWhole?: boolean} | undefined} [grammar]
- *   wick_grammar; `begun`: the beginning of its text that the prompt already has; `isWhole`: of the whole reply to a
- *   conversation, with its reasoning and calls
- * @property {number} [completions] number of completions; the prompt is read once for all
+ *   wick_grammar; `begun`: the start of the constrained text, which the prompt already contains; `isWhole`: the
+ *   grammar covers the whole reply to a conversation, including reasoning and calls
+ * @property {number} [completions] number of completions; the prompt is processed once for all
  * @property {import('./adapter_table.js').AdapterUse[]} [adapters]
  */
 
 /**
  * A conversation: the JSON that its template reads, the local time, the beginning of the reply, and OpenAI's tool_choice as
- * JSON where there are tools that may be called.
+ * JSON if there are tools that may be called.
  * @typedef {{json: string, nowS: number, parseSpecial?: boolean, prefix?: string | undefined}} NativeChat
  * @typedef {NativeChat & {toolChoice?: string | undefined, oneCall?: boolean}} NativeConversation
  */
@@ -145,7 +147,7 @@ export function configWords(config, passed) {
 
 /**
  * @param {NativeRequest} request
- * @param {Passed} passed allocates the arrays and texts that the record points to
+ * @param {Passed} passed allocates the arrays and strings that the record points to
  * @param {AdapterTable} adapters
  * @returns {Float64Array} a web_request
  */
@@ -216,7 +218,7 @@ function passConversation(words, { conversation, grammar }, passed) {
 export const poolings = /** @type {const} */ (['model', 'none', 'mean', 'cls', 'last', 'rank']);
 
 /**
- * Texts that become vectors or scores. A pair is a query and a document.
+ * Texts to convert to vectors or scores. A pair is a query and a document.
  * @typedef {object} NativeEmbed
  * @property {(string | number[] | [query: string, document: string])[]} texts
  * @property {(typeof poolings)[number]} pooling

@@ -1,4 +1,4 @@
-// js/wasm/event_records.js — the records of wick_events_take (include/wick.h) as objects.
+// js/wasm/event_records.js — reads the records of wick_events_take (include/wick.h) into objects.
 
 import {
   EVENT_BYTES,
@@ -38,8 +38,8 @@ const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
  * @property {{token: number, logprob: number}[]} top
  * @property {string} text
  * @property {number} finish
- * @property {number} stop 1 + the number of the stop string that ended it, or 0; for a part of a
- * call, the number of the call
+ * @property {number} stop 1 + the index of the stop string that ended it, or 0; for a part of a
+ * call, the index of the call
  * @property {string} id of a call that begins; its name is the text
  * @property {number} status
  * @property {number} subject

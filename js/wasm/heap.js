@@ -1,7 +1,7 @@
 // js/wasm/heap.js — the only file that reads and writes the module's memory. Addresses are
-// unsigned, because a heap may reach above 2 GiB, and they are numbers even if they have 64 bits
-// (wide_calls.js). Views are created again after the memory has grown. Other files get copies of
-// bytes, because TextDecoder refuses shared memory.
+// unsigned, because a heap may extend beyond 2 GiB, and are represented as numbers even if they
+// have 64 bits (wide_calls.js). Views are created again after the memory has grown. Other files get
+// copies of bytes, because TextDecoder rejects shared memory.
 
 import {
   ERROR_MESSAGE_AT,
@@ -15,7 +15,11 @@ import {
 const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
 const encoder = new TextEncoder();
 
-/** @param {number} value an address or a size, which modules with 32-bit addresses may return negative @returns {number} */
+/**
+ * @param {number} value an address or a size, which modules with 32-bit addresses may return as
+ * negative numbers
+ * @returns {number}
+ */
 export const unsigned = (value) => (value < 0 ? value + 2 ** 32 : value);
 
 /** The module's memory as bytes, words and text. */
@@ -53,7 +57,7 @@ export class Heap {
     this.#view = new DataView(this.#memory.buffer);
   }
 
-  /** @param {number} sizeBytes @returns {number} an address, or 0 if there is no room */
+  /** @param {number} sizeBytes @returns {number} an address, or 0 if memory is full */
   alloc(sizeBytes) {
     return unsigned(this.#exports.alloc(sizeBytes));
   }
@@ -124,7 +128,7 @@ export class Heap {
 const alignEight = (at) => Math.ceil(at / 8) * 8;
 
 /**
- * The texts, arrays and records that one call passes to the module. Their memory is freed when the call has ended.
+ * The strings, arrays and records that a call passes to the module. Their memory is freed when the call has ended.
  */
 export class Passed {
   #heap;
@@ -136,10 +140,10 @@ export class Passed {
     this.#heap = heap;
   }
 
-  /** @param {number} sizeBytes @returns {number} an address; throws if there is no room */
+  /** @param {number} sizeBytes @returns {number} an address; throws if memory is full */
   room(sizeBytes) {
     const address = this.#heap.alloc(sizeBytes);
-    if (address === 0) throw new RangeError(`no room for ${sizeBytes} bytes in linear memory`);
+    if (address === 0) throw new RangeError(`linear memory: cannot allocate ${sizeBytes} bytes`);
     this.#blocks.push({ address, sizeBytes });
     return address;
   }
@@ -178,7 +182,7 @@ export class Passed {
       const value = values[index];
       if (isWide && kind === 'a') {
         at = alignEight(at);
-        view.setUint32(at, value, true); // modulo 2^32
+        view.setUint32(at, value, true); // stored modulo 2^32
         view.setUint32(at + 4, value / 2 ** 32, true);
         at += 4;
       } else if (kind === 'f') view.setFloat32(at, value, true);

@@ -1,4 +1,4 @@
-// js/wasm/media_table.js — images and recordings of an engine: the calls into the media module,
+// js/wasm/media_table.js — an engine's images and recordings: the calls into the media module,
 // which is loaded with the first mmproj file.
 
 import { passChat, putText } from './engine_records.js';
@@ -22,7 +22,7 @@ import {
 } from './layout.js';
 
 /**
- * Decoded pixels, three bytes each, or mono samples of 16 kHz.
+ * Decoded pixels with three bytes each, or mono samples at 16 kHz.
  * @typedef {{kind: 'image', width: number, height: number, data: Uint8Array} |
  *   {kind: 'audio', samples: Float32Array}} Medium
  */
@@ -34,7 +34,7 @@ import {
  * @typedef {object} Engine
  * @property {(name: string, ...args: number[]) => number} run
  * @property {<T>(use: (passed: Passed) => T) => T} pass
- * @property {(place: number) => number} number of a result
+ * @property {(place: number) => number} number returns the result at an index
  * @property {(address: number, count: number) => Int32Array} ints
  * @property {(status: number) => void} check
  */
@@ -78,14 +78,22 @@ export class MediaTable {
     return this.#engine.number(MEDIA_ID);
   }
 
-  /** The next rows of an image. @param {number} media @param {Uint8Array} rgb @param {number} rows */
+  /**
+   * Feeds the next rows of an image.
+   * @param {number} media
+   * @param {Uint8Array} rgb
+   * @param {number} rows
+   */
   feed(media, rgb, rows) {
     this.#engine.pass((passed) =>
       this.#engine.check(this.#engine.run('media_feed', media, passed.bytes(rgb), rows)),
     );
   }
 
-  /** @param {Float32Array} samples @returns {number} its number, which is the same if it is added again */
+  /**
+   * @param {Float32Array} samples
+   * @returns {number} its number; the same content always gets the same number
+   */
   addAudio(samples) {
     return this.#engine.pass((passed) => {
       const { buffer, byteOffset, byteLength } = samples;
@@ -121,10 +129,10 @@ export class MediaTable {
   }
 
   /**
-   * @param {string | import('./engine_records.js').NativeChat} prompt a text, or a conversation
-   * @param {string} marker stands for each of `media` in its texts
+   * @param {string | import('./engine_records.js').NativeChat} prompt a string, or a conversation
+   * @param {string} marker represents each of `media` in its text
    * @param {number[]} media
-   * @returns {Int32Array} tokens, with those of rows
+   * @returns {Int32Array} tokens, including those that represent rows
    */
   tokenize(prompt, marker, media) {
     return this.#engine.pass((passed) => {

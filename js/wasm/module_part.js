@@ -1,6 +1,5 @@
 // js/wasm/module_part.js — a secondary module of a build, which only some engines or requests need,
-// so it is loaded for the first of these. It uses the memory, the table and the functions of the
-// main module.
+// so it is loaded for the first of these. It uses the main module's memory, table and functions.
 
 import { WickError } from '../base/errors.js';
 
@@ -35,7 +34,8 @@ export class ModulePart {
    */
   isLacking() {
     if (this.isReady) return false;
-    if (!this.#source) throw this.#fail(`give createEngine ${this.#name}Wasm of wasm's build`);
+    if (!this.#source)
+      throw this.#fail(`pass ${this.#name}Wasm from the same build as wasm to createEngine`);
     if (this.#source instanceof WebAssembly.Module) this.#join(this.#source);
     return !this.isReady;
   }
@@ -63,7 +63,7 @@ export class ModulePart {
     try {
       joinPart(this.#exports, module);
     } catch (error) {
-      throw this.#fail(`this is of another build or version: ${error}`, error);
+      throw this.#fail(`it is from a different build or version: ${error}`, error);
     }
     this.module = module;
     this.isReady = true;
@@ -76,7 +76,7 @@ export class ModulePart {
 }
 
 /**
- * Adds its functions to the table of this instance: every thread has a separate table.
+ * Adds its functions to this instance's table: every thread has a separate table.
  * @param {import('./wasm_module.js').Exports} exports of the first module
  * @param {WebAssembly.Module} module
  */

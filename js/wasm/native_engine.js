@@ -1,4 +1,4 @@
-// js/wasm/native_engine.js — wraps web/exports.c in JavaScript's types: one engine in one instance
+// js/wasm/native_engine.js — wraps web/exports.c with JavaScript types: one engine in one instance
 // of the module. js/wasm/heap.js reads and writes the memory, js/wasm/engine_records.js fills the
 // records.
 
@@ -48,7 +48,7 @@ import { StateBytes } from './state_transfer.js';
 import { createMemory, instantiate, isThreaded } from './wasm_module.js';
 import { isWide } from './wide_calls.js';
 
-/** The size of the buffer that bytes of the model are copied into. */
+/** The size of the buffer for copying the model's bytes. */
 const STAGING_BYTES = 262144;
 
 const TEXT_SLACK_BYTES = 64;
@@ -69,8 +69,8 @@ const TEXT_SLACK_BYTES = 64;
  */
 
 /**
- * The result for a text: its vector or scores, or the vectors of its tokens one after the other;
- * and the number of its tokens.
+ * The result for a text: its vector or scores, or the concatenated vectors of its tokens; and its
+ * number of tokens.
  * @typedef {{vector: Float32Array<ArrayBuffer>, tokens: number}} Embedded
  */
 
@@ -84,8 +84,8 @@ export class NativeEngine {
   /** @type {{address: number, sizeBytes: number} | undefined} */
   #staging;
   /**
-   * The limit of the larger kind of memory that this host supports; 0: this memory is the largest
-   * kind.
+   * The size limit of memory with 64-bit addresses on this host; 0: not supported, or already in
+   * use.
    */
   mostBytes = 0;
 
@@ -124,9 +124,9 @@ export class NativeEngine {
    *   wasteBytes?: number, host?: (heap: () => Heap) => Partial<import('./wasm_module.js').Host>,
    *   grammar?: PartSource | null, extras?: PartSource | null, media?: PartSource | null}} [options]
    *   `onMemory` gets the memory as soon as it exists, for the helpers. `onLog` gets text for the console.
-   *   `wasteBytes` allocates this many bytes first: tests of high addresses use it. `host` has the
-   * functions of swapping, of tables outside and of the mmproj file. `grammar`, `extras` and `media` are the further
-   *   modules of the build (module_part.js).
+   *   `wasteBytes` allocates this many bytes first: tests of high addresses use it. `host` has the functions for
+   * swapping, for tables outside of memory and for the mmproj file. `grammar`, `extras` and `media` are the other
+   * modules of the build (module_part.js).
    * @returns {Promise<NativeEngine>}
    */
   static async create(module, config, options = {}) {
@@ -135,7 +135,7 @@ export class NativeEngine {
     const created = createMemory({ shared: isThreaded(module), helpers, isWide: isWide(module) });
     if (!created) {
       const code = helpers > 0 ? 'NO_SHARED_MEMORY' : 'NOMEM';
-      throw new WickError(code, 'The host refused memory for the engine');
+      throw new WickError(code, 'host: could not allocate memory for the engine');
     }
     const { memory, maximum } = created;
     onMemory?.(memory);
@@ -162,7 +162,8 @@ export class NativeEngine {
   }
 
   /**
-   * A second engine in the same memory, for a smaller model that proposes tokens (useDraft).
+   * Creates a second engine in the same memory, for a smaller model that proposes tokens
+   * (useDraft).
    * @param {NativeConfig} config
    * @returns {NativeEngine}
    */
@@ -171,13 +172,13 @@ export class NativeEngine {
     return new NativeEngine(this.#heap, this.#exports, engine, this.#state, this.parts);
   }
 
-  /** Makes this loaded sibling propose tokens from now on. @param {NativeEngine} draft */
+  /** Makes this loaded sibling engine propose tokens from now on. @param {NativeEngine} draft */
   useDraft(draft) {
     this.#check(this.#exports.engine_set_draft(this.#engine, draft.#engine), 'The draft model');
     this.#draft = draft;
   }
 
-  /** The last call. It frees everything and ends the loops of the helpers. */
+  /** Must be the last call. Frees everything and ends the helpers' loops. */
   destroy() {
     this.#exports.engine_destroy(this.#engine);
     if (this.#draft) this.#exports.engine_destroy(this.#draft.#engine);
@@ -185,7 +186,7 @@ export class NativeEngine {
     this.#exports.helpers_dismiss?.();
   }
 
-  /** @param {number} status @param {string} [context] a text that is put before the message */
+  /** @param {number} status @param {string} [context] a prefix for the message */
   #check(status, context) {
     if (status !== 0) throw this.#lastError(context);
   }
@@ -272,7 +273,7 @@ export class NativeEngine {
   async withMedia(call) {
     const { media } = this.parts;
     if (media.isLacking()) await media.load();
-    return this.withExtras(call); // types of tensors that are among the extras
+    return this.withExtras(call); // some tensor types are in the extras module
   }
 
   #takeStaging() {
@@ -320,7 +321,7 @@ export class NativeEngine {
     return text === '' ? undefined : JSON.parse(text);
   }
 
-  /** @returns {string | undefined} the same in Prometheus' text format */
+  /** @returns {string | undefined} the same metrics in Prometheus' text format */
   metricsText() {
     return this.#text(this.#exports.metrics_prometheus) || undefined;
   }
@@ -329,7 +330,7 @@ export class NativeEngine {
     this.#exports.metrics_reset(this.#engine);
   }
 
-  /** @param {WriteText} write @param {number[]} [more] further arguments */
+  /** @param {WriteText} write @param {number[]} [more] additional arguments */
   #json(write, more) {
     return JSON.parse(this.#text(write, more));
   }
@@ -447,7 +448,7 @@ export class NativeEngine {
     return Boolean(isLimited) && this.parts.grammar.isLacking();
   }
 
-  /** @returns {Promise<void>} settles when no request lacks anything */
+  /** @returns {Promise<void>} settles when all modules that requests need are loaded */
   loadGrammarPart() {
     return this.parts.grammar.load();
   }
@@ -491,7 +492,10 @@ export class NativeEngine {
     this.#exports.request_pause(this.#engine, id, Number(isPaused));
   }
 
-  /** @param {number} id a request that waits for its hook @returns {{logits: Float32Array, tokens: Int32Array}} copies */
+  /**
+   * @param {number} id a request that is waiting for its hook
+   * @returns {{logits: Float32Array, tokens: Int32Array}} copies
+   */
   requestLogits(id) {
     this.#check(this.#exports.request_logits(this.#engine, id));
     const [at, vocab, tokens, count] = [ASKED_LOGITS, ASKED_VOCAB, ASKED_TOKENS, ASKED_COUNT].map(
@@ -501,7 +505,7 @@ export class NativeEngine {
     return { logits, tokens: this.#heap.readInts(tokens, count) };
   }
 
-  /** @param {number} id @param {Float32Array} logits that its next token is drawn from */
+  /** @param {number} id @param {Float32Array} logits from which its next token is sampled */
   answerLogits(id, logits) {
     this.#check(this.#exports.request_logits(this.#engine, id));
     const { buffer, byteOffset, byteLength } = logits;
@@ -594,7 +598,7 @@ export class NativeEngine {
 
   /**
    * @param {number} session 0: the prefix cache
-   * @param {{kType: KvType, vType: KvType} | undefined} [packed] types of the saved keys and values, of a session; the engine's
+   * @param {{kType: KvType, vType: KvType} | undefined} [packed] types of a session's saved keys and values; the engine's
    * own by default
    * @returns {Uint8Array<ArrayBuffer>}
    */
@@ -615,7 +619,7 @@ export class NativeEngine {
     this.#state.begin(bytes);
     const status = this.#exports.state_load(this.#engine, bytes.byteLength);
     this.#state.end();
-    this.#check(status, 'The saved state was refused');
+    this.#check(status, 'The saved state was rejected');
     return { session: this.#heap.number(STATE_SESSION), entries: this.#heap.number(STATE_ENTRIES) };
   }
 
@@ -628,7 +632,7 @@ export class NativeEngine {
 
   /**
    * For hosts whose clock does not advance.
-   * @param {number} units layers of passes, and blocks of logits
+   * @param {number} units of work: layers and blocks of logits
    * @returns {number} STEP_*
    */
   stepUnits(units) {
@@ -647,7 +651,7 @@ export class NativeEngine {
  * @param {NativeCall['takes'][number]} kind
  * @param {any} value
  * @param {Passed} passed
- * @returns {number[]} the arguments that it becomes in a call: text becomes an address and a size
+ * @returns {number[]} the arguments to pass for it: text becomes an address and a size
  */
 function valuesOf(kind, value, passed) {
   if (kind === 'number') return [value];
@@ -658,7 +662,7 @@ function valuesOf(kind, value, passed) {
 
 /** @param {Heap} heap @param {number} sizeBytes */
 function noRoom(heap, sizeBytes) {
-  const text = `no room for ${sizeBytes} bytes in addition to ${heap.sizeBytes} of linear memory`;
+  const text = `linear memory: cannot allocate ${sizeBytes} bytes in addition to ${heap.sizeBytes}`;
   return new WickError('NOMEM', text);
 }
 

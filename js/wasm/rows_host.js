@@ -1,4 +1,5 @@
-// js/wasm/rows_host.js — the module calls it to read rows of tables that stay outside its memory.
+// js/wasm/rows_host.js — the functions that the module calls to read rows of tables outside of its
+// memory.
 
 /** @typedef {import('./heap.js').Heap} Heap */
 
@@ -15,7 +16,7 @@ export function rowsHost(rows, heap) {
         heap().write(address, bytes);
         return bytes.length;
       } catch {
-        return -1; // the engine requests the row
+        return -1; // the engine then requests the row like bytes of the model
       }
     },
   };

@@ -37,7 +37,11 @@ export class StateBytes {
     return true;
   }
 
-  /** @param {number} address @param {number} size @returns {boolean} false if the array has fewer */
+  /**
+   * @param {number} address
+   * @param {number} size
+   * @returns {boolean} false if fewer bytes are left
+   */
   give(address, size) {
     const end = this.#done + (size >>> 0);
     if (end > this.#bytes.byteLength) return false;

@@ -1,4 +1,4 @@
-// js/wasm/wasm_module.js — compiles the engine's module and creates an instance of it.
+// js/wasm/wasm_module.js — compiles the engine's module and instantiates it.
 
 import { nowMs } from '../base/clock.js';
 import { WickError } from '../base/errors.js';
@@ -10,7 +10,7 @@ import { instantiateCalls } from './wide_calls.js';
 export const WASM_PAGE_BYTES = 65536;
 /** Stack and data of a module (flags.mk, WEB_MEMORY_INITIAL_BYTES). */
 const INITIAL_PAGES = 16;
-/** 4, 2, 1 and 0.5 GiB, 384 and 256 MiB. Phones refuse the larger ones. */
+/** 4, 2, 1 and 0.5 GiB, 384 and 256 MiB. Phones cannot reserve the larger ones. */
 const MAXIMUM_PAGES = [65536, 32768, 16384, 8192, 6144, 4096];
 /** 16, 12, 8 and 6 GiB: for less, a module with 32-bit addresses suffices. */
 const WIDE_MAXIMUM_PAGES = [262144, 196608, 131072, 98304];
@@ -30,7 +30,8 @@ export async function compileModule(source) {
         new Uint8Array(/** @type {ArrayBuffer} */ (buffer), byteOffset, byteLength),
       );
     }
-    // Only objects are compared with Response: the first use of that name makes Node load fetch, which takes 30 ms.
+    // Only objects are compared with Response: the first use of the name Response makes Node load fetch, which
+    // takes 30 ms.
     const isObject = typeof source === 'object' && !(source instanceof URL);
     if (isObject && typeof Response === 'function' && source instanceof Response) {
       return await compileResponse(source);
@@ -62,7 +63,7 @@ async function compileResponse(response) {
   }
   const type = response.headers.get('Content-Type') ?? '';
   if (type.startsWith('text/html')) {
-    const lost = `${response.url || 'The answer'} is a web page instead of the engine's WebAssembly`;
+    const lost = `${response.url || 'The response'} is a web page instead of the engine's WebAssembly`;
     throw new WickError(
       'WASM',
       `${lost}: a bundler has lost the file (docs/guide/troubleshooting.md)`,
@@ -80,11 +81,12 @@ export function isThreaded(module) {
 }
 
 /**
- * The largest memory that the host grants. Its addresses are reserved, but memory is used only as
- * far as it grows.
- * @param {{shared: boolean, helpers: number, isWide?: boolean}} options `isWide`: of 64-bit addresses
- * @returns {{memory: WebAssembly.Memory, maximum: number} | undefined} undefined if the host
- * refused even the smallest; `maximum` is in pages
+ * Creates the largest memory that the host allows. Address space is reserved for all of it, but
+ * physical memory is used only as it grows.
+ * @param {{shared: boolean, helpers: number, isWide?: boolean}} options `isWide`: with 64-bit
+ * addresses
+ * @returns {{memory: WebAssembly.Memory, maximum: number} | undefined} undefined if even the
+ * smallest could not be created; `maximum` is in pages
  */
 export function createMemory({ shared, helpers, isWide = false }) {
   const initial = INITIAL_PAGES + Math.ceil((helpers * HELPER_STACK_BYTES) / WASM_PAGE_BYTES);
@@ -108,8 +110,8 @@ export function createMemory({ shared, helpers, isWide = false }) {
  */
 
 /**
- * The functions that the module calls. Callbacks of saved states and of swapping return false after
- * a failure, `read_table` and `read_media` -1.
+ * The functions that the module calls. Callbacks for saved states and swapping return false on
+ * failure; `read_table` and `read_media` return -1.
  * @typedef {{log: (address: number, size: number) => void,
  *   random: (address: number, size: number) => void,
  *   state_write: (address: number, size: number) => boolean,
@@ -123,8 +125,8 @@ export function createMemory({ shared, helpers, isWide = false }) {
  */
 
 /**
- * This is synchronous, which is allowed in workers. A promise would have to wait for other tasks of
- * the start.
+ * This is synchronous, which is allowed in workers. A promise would have to wait for other startup
+ * tasks.
  * @param {WebAssembly.Module} module
  * @param {WebAssembly.Memory} memory
  * @param {Partial<Host>} host missing functions are replaced by ones that do nothing and return
@@ -133,8 +135,8 @@ export function createMemory({ shared, helpers, isWide = false }) {
  */
 export function instantiate(module, memory, host) {
   const now_us = () => nowMs() * 1000;
-  // These have exactly the parameters that the module passes; for other numbers V8 would compile
-  // another wrapper.
+  // These have exactly the parameters that the module passes; otherwise V8 would compile an
+  // additional wrapper.
   const silent = (/** @type {number} */ _address, /** @type {number} */ _size) => {};
   const never = (/** @type {number} */ _address, /** @type {number} */ _size) => false;
   const unswapped = (
@@ -171,8 +173,8 @@ export function instantiate(module, memory, host) {
 }
 
 /**
- * The data that a helper gets from the engine's worker: `module`, which may differ from the one
- * with which it was started; `extras`, if the model needs them, and `media` with an mmproj file.
+ * The data that a helper receives from the engine's worker: `module`, which may differ from the one
+ * that it was started with; `extras`, if the model needs them, and `media` with an mmproj file.
  * @typedef {{memory: WebAssembly.Memory, module?: WebAssembly.Module, extras: WebAssembly.Module | undefined, media?: WebAssembly.Module | undefined}} HelperStart
  */
 

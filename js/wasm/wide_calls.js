@@ -4,7 +4,7 @@
 
 /**
  * The section's name: JSON of the functions that are exported and imported, by name, with a letter
- * for each parameter and for the result: a for an address or a size, other letters for other
+ * for each parameter and for the result: `a` for an address or a size, other letters for other
  * values.
  */
 const SECTION = 'wick.wide';
@@ -28,7 +28,7 @@ const toNumber = (value) => (typeof value === 'bigint' ? Number(BigInt.asUintN(6
 /**
  * @param {unknown} value
  * @param {string} kind
- * @returns {unknown} the value for the module, for which a failure is also -1
+ * @returns {unknown} the value for the module, which also expects -1 on failure
  */
 const toModule = (value, kind) => (kind === 'a' ? BigInt(Math.min(Number(value), MOST)) : value);
 
@@ -68,7 +68,7 @@ const hostCall =
   (/** @type {unknown[]} */ ...args) =>
     toModule(run(...args.map(toNumber)), result);
 
-/** @param {WebAssembly.Global} global one for addresses */
+/** @param {WebAssembly.Global} global a global that contains an address */
 const wideGlobal = (global) => ({
   get value() {
     return toNumber(global.value);

@@ -417,7 +417,7 @@ describe('answers on their own', () => {
     ])) {
       await assert.rejects(texts.generate(input, { streamer, ...more }), {
         code: 'ARG',
-        message: /streamer: shows one text/,
+        message: /streamer: supports only one output/,
       });
     }
     for (const input of [[], [[]], [{}], {}, undefined, ['a', {}], [null]]) {

@@ -205,8 +205,8 @@ test('at the edge the extras module is passed, or the model is refused', {
   assert.equal((await answerOf(/** @type {any} */ (engine), [1, 2, 3])).length, 4);
   await engine.close();
   for (const [given, words] of /** @type {const} */ ([
-    [undefined, /give createEngine extrasWasm/],
-    [moduleOf('simd128-threads-extras'), /another build or version/],
+    [undefined, /pass extrasWasm from the same build as wasm/],
+    [moduleOf('simd128-threads-extras'), /a different build or version/],
   ])) {
     await assert.rejects(
       createEdgeEngine({ wasm, extrasWasm: given, bytes }),

@@ -121,9 +121,9 @@ test('at the edge the grammar module is passed, or the request is refused by nam
   await assertSlices(engine);
   await engine.close();
   for (const [second, words] of /** @type {const} */ ([
-    [undefined, /give createEngine grammarWasm/],
-    [moduleOf('relaxed-single-grammar'), /another build or version/],
-    [wasm, /another build or version/],
+    [undefined, /pass grammarWasm from the same build as wasm/],
+    [moduleOf('relaxed-single-grammar'), /a different build or version/],
+    [wasm, /a different build or version/],
   ])) {
     const other = await createEdgeEngine({ wasm, grammarWasm: second, bytes });
     await assert.rejects(other.generate('Is it?', yesOrNo).text(), (/** @type {any} */ error) => {

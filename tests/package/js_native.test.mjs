@@ -165,7 +165,7 @@ describe('loading', () => {
     full(true);
     assert.throws(() => native.feed(0, 0, bytes), {
       code: 'NOMEM',
-      message: `no room for ${STAGING_BYTES} bytes in addition to ${20 * 65536} of linear memory`,
+      message: `linear memory: cannot allocate ${STAGING_BYTES} bytes in addition to ${20 * 65536}`,
     });
     full(false);
     acts.load_feed = () => fails(16, 'of no kind');
@@ -222,7 +222,7 @@ describe('errors', () => {
       },
     );
     acts.state_load = () => fails(13, 'another model');
-    const context = 'The saved state was refused: another model';
+    const context = 'The saved state was rejected: another model';
     assert.throws(() => native.restoreState(Uint8Array.of(1)), {
       code: 'MISMATCH',
       message: context,
@@ -239,7 +239,7 @@ describe('errors', () => {
     full(true);
     assert.throws(() => native.setChatTemplate('abc'), {
       code: 'NOMEM',
-      message: 'no room for 4 bytes in linear memory',
+      message: 'linear memory: cannot allocate 4 bytes',
     });
   });
 });
@@ -784,7 +784,7 @@ describe('an engine', () => {
     any(WebAssembly).Memory = function refuse() {
       throw new RangeError('no');
     };
-    const message = 'The host refused memory for the engine';
+    const message = 'host: could not allocate memory for the engine';
     await assert.rejects(NativeEngine.create(module, config), { code: 'NOMEM', message });
     await assert.rejects(NativeEngine.create(shared, { ...config, threads: 2 }), {
       code: 'NO_SHARED_MEMORY',

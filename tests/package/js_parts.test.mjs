@@ -508,7 +508,7 @@ describe('memory', () => {
     ]);
     const small = new Passed(heapOf(4100).heap);
     assert.equal(small.room(4), 4096);
-    assert.throws(() => small.room(1), /no room for 1 bytes in linear memory/);
+    assert.throws(() => small.room(1), /linear memory: cannot allocate 1 bytes/);
   });
 
   test('addresses of 64 bits take 8 bytes of a record, at their place', () => {
@@ -898,7 +898,7 @@ describe('storage full', () => {
     const codes = ['ENOSPC', 'EDQUOT'].map((code) => storageError('a', { code }));
     const quota = storageError('a', new DOMException('no', 'QuotaExceededError'));
     for (const { code, message } of [...codes, quota]) {
-      assert.deepEqual([code, message], ['STORAGE_FULL', 'a: cannot be kept, storage is full']);
+      assert.deepEqual([code, message], ['STORAGE_FULL', 'a: cannot be saved, storage is full']);
     }
   });
 

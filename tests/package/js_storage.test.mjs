@@ -204,7 +204,7 @@ describe('states in a browser', () => {
   test('if the storage is full, the old file stays, and a partial one is removed', async (t) => {
     const copied = origin({ quota: 4 });
     browse(t, { root: copied.root });
-    const fullError = { code: 'STORAGE_FULL', message: 'a: cannot be kept, storage is full' };
+    const fullError = { code: 'STORAGE_FULL', message: 'a: cannot be saved, storage is full' };
     const none = async () => {};
     await assert.rejects(keepBytes('a', bytes, none), fullError);
     assert.deepEqual(copied.log, ['abort copy', 'remove']);
@@ -218,7 +218,7 @@ describe('states in a browser', () => {
     any(globalThis.navigator).storage.getDirectory = async () => placed.root;
     await assert.rejects(writeFile('a', bytes), {
       code: 'STORAGE_FULL',
-      message: 'state: cannot be kept, storage is full',
+      message: 'state: cannot be saved, storage is full',
     });
     assert.deepEqual(placed.log.slice(-2), ['close', 'remove']);
     assert.equal(any(placed.folders.get('wick-llm')).size, 0);
@@ -232,7 +232,7 @@ describe('states in a browser', () => {
     for (const name of ['a/b', 'a\\b', '.', '..', '...']) {
       const error = {
         code: 'ARG',
-        message: `${name} is not a name for a state: in browsers it is not a path`,
+        message: `${name} is not a valid name for a state: it must not be a path in browsers`,
       };
       await assert.rejects(readBytes(name), error);
       await assert.rejects(
@@ -262,7 +262,7 @@ describe('states in a browser', () => {
     any(globalThis.navigator).storage = {};
     const noFiles = {
       code: 'NO_STORAGE',
-      message: 'a: cannot be kept, this browser does not let pages write files',
+      message: 'a: cannot be saved, this browser does not let pages write files',
     };
     await assert.rejects(
       keepBytes('a', bytes, async () => {}),
@@ -286,10 +286,10 @@ test('errors of files by their kind', () => {
     assert.deepEqual(of(error, 'x'), ['NOT_FOUND', 'x']);
   }
   for (const error of [named('QuotaExceededError'), coded('ENOSPC'), coded('EDQUOT')]) {
-    assert.deepEqual(of(error), ['STORAGE_FULL', 'a: cannot be kept, storage is full']);
+    assert.deepEqual(of(error), ['STORAGE_FULL', 'a: cannot be saved, storage is full']);
   }
-  assert.deepEqual(of(new Error('odd')), ['IO', 'a could not be kept or read: Error: odd']);
-  assert.deepEqual(of('odd'), ['IO', 'a could not be kept or read: odd']);
+  assert.deepEqual(of(new Error('odd')), ['IO', 'a could not be saved or read: Error: odd']);
+  assert.deepEqual(of('odd'), ['IO', 'a could not be saved or read: odd']);
   assert.deepEqual(storageError('a', undefined).code, 'IO');
   assert.deepEqual(storageError('a', null).code, 'IO');
 });

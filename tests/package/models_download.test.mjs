@@ -453,7 +453,7 @@ describe('where there is no room', () => {
       const write = backend.writeRecord.bind(backend);
       backend.writeRecord = async (record) => {
         if (!disk.records.has(old.id)) return write(record);
-        throw new WickError('STORAGE_FULL', 'record.json: cannot be kept, storage is full');
+        throw new WickError('STORAGE_FULL', 'record.json: cannot be saved, storage is full');
       };
       const got = new ModelStore(backend, { evict }).get(url);
       if (evict) {
@@ -476,7 +476,7 @@ describe('where there is no room', () => {
     state.starts.length = 0;
     const backend = new MemoryBackend(disk);
     backend.writeRecord = async () => {
-      throw new WickError('STORAGE_FULL', 'record.json: cannot be kept, storage is full');
+      throw new WickError('STORAGE_FULL', 'record.json: cannot be saved, storage is full');
     };
     const full = new ModelStore(backend);
     assert.equal((await full.get(url)).isWhole, true);

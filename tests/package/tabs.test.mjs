@@ -512,7 +512,7 @@ test('a leader that is frozen is reported and replaced, and follows when it thaw
   await frozen.send('Debugger.pause'); // its page runs no line of code, as in a frozen tab
   assert.equal(await second.evaluate(say), text);
   assert.ok(
-    warned.some((line) => /does not answer; this one takes over/.test(line)),
+    warned.some((line) => /does not respond; this one takes over/.test(line)),
     String(warned),
   );
   const role = 'engine.info().then(({ sharing }) => sharing)';

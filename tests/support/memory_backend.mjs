@@ -70,7 +70,7 @@ export class MemoryBackend {
     await this.#write();
     if (this.disk.usedBytes + copy.byteLength > this.disk.room) {
       const { WickError } = await import('../../js/base/errors.js');
-      throw new WickError('STORAGE_FULL', 'chunk: cannot be kept, storage is full');
+      throw new WickError('STORAGE_FULL', 'chunk: cannot be saved, storage is full');
     }
     this.disk.chunks.set(`${id} ${index}`, copy);
     this.disk.written.push(`${id} ${index}`);
