@@ -232,7 +232,7 @@ static bool check_context(wick_engine *engine, const media_set *set, refusal *re
   }
   return tokens <= plan.context_tokens ||
          refuse(refused, 400, "context_length_exceeded", "messages",
-                "prompt: images and recordings have %llu tokens, the context has %u",
+                "prompt: images and recordings have %llu tokens, limit is %u (context)",
                 (unsigned long long)tokens, (unsigned)plan.context_tokens);
 }
 

@@ -326,7 +326,8 @@ export class EngineConnection {
     if (this.#onReadyAgain && message.settings.asksHost) {
       throw new WickError('UNSUPPORTED', 'logitsHook: is not available with a shared engine');
     }
-    // not a spread: V8 makes a hidden class of each copy by spreading, which keeps the request alive for a while
+    // not a spread: V8 creates a hidden class for each object copied by spreading, which keeps the request alive
+    // for a while
     const ids = waiters.map(({ onOutput, fail }) => this.#wait({ onOutput, fail, settle: ignore }));
     try {
       this.#send({ type: 'generate', id: ids[0], completions: ids.length, ...message });

@@ -1,5 +1,5 @@
 // js/worker/answers.js — answers the page's calls (js/connection/calls.js) with a function of
-// web/exports.c, or with one of the functions here.
+// web/exports.c or with one of the functions below.
 
 import { WickError } from '../base/errors.js';
 import { callNamed } from '../connection/calls.js';
@@ -11,17 +11,18 @@ import { storageError, writeFile } from '../storage/browser_files.js';
 /** @typedef {Extract<Input, {messages: any}>} Conversation */
 
 /**
- * The source of the answers.
+ * The parts that answer calls.
  * @typedef {{id: number, native: NativeEngine, requests: import('./request_table.js').RequestTable,
  *   chat: () => import('./chat_template.js').ChatTemplate,
  *   embedder: import('./embedder.js').Embedder, media: import('./media_desk.js').MediaDesk}} Parts
  */
 
 /**
- * The prompt of a conversation, without encoding its images.
+ * Returns the prompt of a conversation, without encoding its images.
  * @param {Parts} parts
  * @param {Conversation} input
- * @param {boolean} isCounted whether only its tokens are counted, so that images need not be read
+ * @param {boolean} isCounted whether its tokens are only counted, so that images need not be fed to
+ * the engine
  * @returns {Int32Array}
  */
 function promptOf({ chat, media }, input, isCounted) {
@@ -42,7 +43,7 @@ const answers = {
   applyTemplate: ({ chat }, messages, variables) => chat().render(messages, variables),
   countChat: (parts, input) => promptOf(parts, input, true).length,
   tokenizeChat: (parts, input) => Array.from(promptOf(parts, input, false)),
-  /** The cost is known without encoding. */
+  /** Computes the cost without encoding. */
   mediaCost({ native, media }, medium) {
     const numbers = media.add([medium]);
     try {
@@ -55,8 +56,8 @@ const answers = {
   findPages: ({ native }, tokens) => native.findPages(tokens),
   info({ native, chat }) {
     try {
-      chat(); // so the report has the option's template
-    } catch {} // errors of the template are reported by conversations
+      chat(); // so that the report contains the template from the option
+    } catch {} // template errors are reported when a conversation uses it
     return {
       ...native.info(),
       ...native.counters(),
@@ -80,7 +81,7 @@ const answers = {
   saveState: ({ native }, session, packed) =>
     native.withExtras(() => native.saveState(session, packed)),
   loadState: ({ native }, bytes) => native.withExtras(() => native.restoreState(bytes)),
-  /** Keeping a file waits for the file system. */
+  /** Asynchronous, because it waits for the file system. */
   keepFile: async (_, name, bytes) => {
     try {
       await writeFile(name, bytes);
@@ -94,7 +95,7 @@ const answers = {
  * @param {string} name as received in a message
  * @param {any[]} args
  * @param {Parts} parts
- * @returns {unknown} a promise only of what waits
+ * @returns {unknown} the result, or a promise if the call has to wait
  */
 export function answerCall(name, args, parts) {
   const call = callNamed(name);
@@ -110,7 +111,7 @@ function readMetrics(native, format, reset) {
   }
   const found = format === 'json' ? native.metrics() : native.metricsText();
   if (found === undefined) {
-    throw new WickError('NODATA', 'Metrics are off: createEngine takes metrics: true');
+    throw new WickError('NODATA', 'metrics: not enabled. Pass metrics: true to createEngine');
   }
   if (reset) native.resetMetrics();
   return found;

@@ -1,4 +1,4 @@
-// js/worker/chat_template.js — turns conversations into prompts with the model's own template or with the option
+// js/worker/chat_template.js — converts conversations to prompts with the model's own template or the option
 // chatTemplate. The engine renders the template (src/template/), with limits on time and memory.
 
 import { WickError } from '../base/errors.js';
@@ -22,7 +22,7 @@ export class ChatTemplate {
 
   /**
    * @param {PlainMessage[]} messages
-   * @param {Record<string, unknown>} [variables] additional variables of the template
+   * @param {Record<string, unknown>} [variables] additional template variables
    * @returns {string}
    */
   render(messages, variables) {
@@ -31,8 +31,8 @@ export class ChatTemplate {
   }
 
   /**
-   * A conversation in the form that the engine renders. Contents with media are texts with markers,
-   * or lists of parts if the template ignores plain texts (SmolVLM's).
+   * Returns a conversation in the form that the engine renders. Contents with media are strings
+   * with markers, or lists of parts if the template ignores strings (as SmolVLM's does).
    * @param {Conversation} input
    * @param {number[]} [media] numbers of the images and recordings whose markers are in the messages
    * @returns {NativeChat}
@@ -50,11 +50,11 @@ export class ChatTemplate {
   }
 
   /**
-   * The prompt's tokens. Control tokens in the template are control tokens; those in messages are
-   * text unless `parseSpecial` is set.
+   * Returns the prompt's tokens. Control tokens in the template keep their meaning; those in
+   * messages are treated as text unless `parseSpecial` is set.
    * @param {Conversation} input
    * @param {number[]} [media] numbers of the images and recordings whose markers are in the messages
-   * @param {NativeChat} [chat] result of chatOf for the input
+   * @param {NativeChat} [chat] the result of chatOf for the input
    * @returns {Int32Array}
    */
   prompt(input, media, chat = this.chatOf(input, media)) {
@@ -78,8 +78,8 @@ export class ChatTemplate {
 /**
  * @param {PlainMessage} message
  * @param {string} marker
- * @returns {PlainMessage} the messages with texts as contents; only adjacent texts are separated by
- * a line break
+ * @returns {PlainMessage} the message with a string as its content; only adjacent texts are
+ * separated by a line break
  */
 function asTexts(message, marker) {
   if (!Array.isArray(message.content)) return message;
@@ -91,8 +91,8 @@ function asTexts(message, marker) {
 }
 
 /**
- * The messages with lists as contents. Because of the last part, which templates ignore, the engine
- * leaves the list unchanged.
+ * Returns the message with a list as its content. The last part, which templates ignore, prevents
+ * the engine from joining the list.
  * @param {PlainMessage} message
  * @returns {PlainMessage}
  */
@@ -102,7 +102,7 @@ function asLists(message) {
   return /** @type {any} */ ({ ...message, content: [...parts, { type: 'none' }] });
 }
 
-/** @returns {number} the local time since 1970, for templates that write a date */
+/** @returns {number} the local time in seconds since 1970, for templates that write a date */
 function localSeconds() {
   const now = new Date();
   return Math.floor(now.getTime() / 1000) - now.getTimezoneOffset() * 60;
@@ -110,7 +110,7 @@ function localSeconds() {
 
 /**
  * @param {unknown} error
- * @returns {unknown} an error of the engine about the template, in the form that the page reports
+ * @returns {unknown} the engine's error about the template, worded for users of the package
  */
 export function inTemplateWords(error) {
   if (!(error instanceof WickError) || error.code === 'NOMEM') return error;
@@ -123,6 +123,6 @@ function noTemplate() {
   return new WickError(
     'NO_TEMPLATE',
     'chat template: the model has none, so it was not made for conversations. Use generate(), or pass ' +
-      "createEngine the option chatTemplate: Jinja text, or 'chatml'",
+      "chatTemplate (Jinja text or 'chatml') to createEngine",
   );
 }

@@ -1,7 +1,7 @@
 // js/worker/embedder.js — embeds texts, a step at a time alongside requests. The engine embeds the
 // texts of one call at a time. Each caller drives its own call, and the first call of the queue if
-// no other caller does, because on hosts with a context per request a caller stops when its client
-// disconnects.
+// no other caller drives it, because on hosts with a context per request a caller stops when its
+// client disconnects.
 
 import { WickError } from '../base/errors.js';
 import { STEP_IDLE, STEP_PROGRESS, STEP_WAIT_BYTES } from '../wasm/layout.js';
@@ -14,7 +14,8 @@ import { STEP_IDLE, STEP_PROGRESS, STEP_WAIT_BYTES } from '../wasm/layout.js';
 const BYTES_MS = 5;
 
 /**
- * A call in the queue. `steps` are those that were done for it. When it is over, it has vectors or a failure.
+ * A call in the queue. `steps` counts the steps that were run for it. When it has ended, it has vectors or a
+ * failure.
  * @typedef {{id: number, request: NativeEmbed, steps: number, isBegun: boolean, vectors: Embedded[] | undefined,
  *   failure: {error: unknown} | undefined}} Job
  */
@@ -26,7 +27,7 @@ const BYTES_MS = 5;
  * @property {() => boolean} isClosed whether the engine is closed
  */
 
-/** @param {() => void} begin a call in which FULL can only mean that a text is too long */
+/** @param {() => void} begin makes a call in which FULL can only mean that a text is too long */
 function inWords(begin) {
   try {
     begin();
@@ -39,7 +40,7 @@ function inWords(begin) {
 export class Embedder {
   #native;
   #host;
-  /** Calls in the order of arrival. @type {Job[]} */
+  /** Calls in order of arrival. @type {Job[]} */
   #line = [];
 
   /** @param {NativeEngine} native @param {Host} host */
@@ -68,7 +69,7 @@ export class Embedder {
     return /** @type {Embedded[]} */ (job.vectors);
   }
 
-  /** @param {number} id of a call; one that is not in the queue has ended */
+  /** @param {number} id of a call, which has ended if it is not in the queue */
   cancel(id) {
     const job = this.#line.find((one) => one.id === id);
     if (!job) return;
@@ -77,7 +78,7 @@ export class Embedder {
     if (job.isBegun) this.#native.embedEnd();
   }
 
-  /** @param {Job} job the first of the queue @returns {number} STEP_* */
+  /** @param {Job} job the first job of the queue @returns {number} STEP_* */
   #work(job) {
     job.steps++;
     try {

@@ -1,4 +1,4 @@
-// js/worker/engine_worker.js — the engine in its worker. It answers messages and steps the engine,
+// js/worker/engine_worker.js — the engine in its worker. It handles messages and steps the engine,
 // and yields to the event loop when a message is waiting. It never blocks.
 
 import { nowMs } from '../base/clock.js';
@@ -22,28 +22,37 @@ import { isRefused, isTooLarge, isWanted, WIDE_BYTES, widened, withReason } from
 /** @typedef {import('../connection/messages.js').FromWorker} FromWorker */
 /** @typedef {import('../wasm/wasm_module.js').HelperStart} HelperStart */
 
-/** How long a step may take. Messages that arrive meanwhile (a cancel, the next request) wait for its end. */
+/**
+ * How long a step may take. Messages that arrive meanwhile (a cancellation, the next request) wait
+ * until it ends.
+ */
 const STEP_BUDGET_US = 1000;
-/** The same limit while a request has no first piece yet. */
+/** The same limit while a request is waiting for its first piece. */
 const FIRST_STEP_BUDGET_US = 250;
-/** How long a step of an embedding may take: messages and requests wait for its end. */
+/** How long an embedding step may take: messages and requests wait until it ends. */
 const EMBED_STEP_BUDGET_US = 4000;
 /**
- * How long steps may follow each other while no message waits. Streams and timers wait for a turn of the event loop.
- * A turn costs about 30 us in Node.
+ * How long steps may run without yielding while no message is waiting. Streams and timers wait for a turn of the
+ * event loop. A turn costs about 30 us in Node.
  */
 const TURN_MS_MAX = 15;
-/** The first piece and the end of a request are sent at once, the pieces between at this interval: messages cost time. */
+/**
+ * The first piece and the end of a request are sent at once, the pieces in between at this
+ * interval, because messages cost time.
+ */
 const TELL_MS = 15;
 /** Every host has more memory than this. */
 const SMALL_BYTES = 2 ** 29;
 /** The time for which loading may delay messages and steps while requests are waiting. */
 const FEED_MS_MAX = 8;
 
-/** @param {NativeEngine} native @returns {{media?: string[]}} the kinds that an mmproj file can encode */
+/**
+ * @param {NativeEngine} native
+ * @returns {{media?: string[]}} the kinds of media that the mmproj file can encode
+ */
 const mediaOf = ({ media }) => (media.isLoaded ? { media: media.kinds() } : {});
 
-/** @param {WebAssembly.Module | string | undefined} part a module of the build, or its address */
+/** @param {WebAssembly.Module | string | undefined} part a module of the build, or its URL */
 const loaderOf = (part) => (typeof part === 'string' ? () => compileModule(part) : part);
 
 export class EngineWorker {
@@ -73,7 +82,7 @@ export class EngineWorker {
   #letIn;
   #letInMs = 0;
   #toldMs = 0;
-  /** Continues loading after messages and steps have had their turn. */
+  /** Continues loading after messages and steps have had a turn. */
   #goOn = () => {};
   #pageBytes;
   #log;
@@ -152,7 +161,7 @@ export class EngineWorker {
     this.#sent = message.sent;
     let isTold = false;
     /**
-     * Sends the helpers what they need to work; it is set once the directory is known.
+     * Sends the helpers the data that they need. Set once the directory is known.
      * @type {(start: HelperStart) => void}
      */
     let tellHelpers = () => {};
@@ -272,22 +281,22 @@ export class EngineWorker {
   }
 
   /**
-   * Returns a reader of the tables that stay outside, if the source can be read while the engine
-   * runs.
+   * Returns a reader for the tables that stay outside of memory, if the source can be read while
+   * the engine runs.
    * @param {import('../wasm/engine_records.js').NativeConfig} config
    * @param {import('../bytes/model_sources.js').SourceDescription} source
    */
   #openRows({ tables, directoryOnly, memoryLimit }, source) {
     if ((tables ?? 'inside') === 'inside') return undefined;
     this.#rows ??= openRows(source);
-    // the code that moves tables is not loaded for small files
+    // small files do not need the code for tables outside of memory
     const least = tables === 'auto' ? Math.min(memoryLimit || SMALL_BYTES, SMALL_BYTES) / 2 : 0;
     if (this.#rows && this.#rows.size > least) return this.#rows;
     this.#closeRows();
-    if (tables === 'auto' || directoryOnly) return undefined; // a memory plan needs none
+    if (tables === 'auto' || directoryOnly) return undefined; // a memory plan needs no reader
     throw new WickError(
       'UNSUPPORTED',
-      "tables: 'outside' needs a model that can be read while it runs: a file, a Blob in a browser, or one that is kept",
+      "tables: 'outside' needs a model that can be read while it runs: a file, a Blob in a browser, or a stored model",
     );
   }
 
@@ -297,7 +306,7 @@ export class EngineWorker {
   }
 
   /**
-   * Closes the files unless tables stay outside.
+   * Closes the files unless tables stay outside of memory.
    * @param {NativeEngine} native that has read the directory
    * @param {import('../wasm/engine_records.js').NativeConfig} config
    */
@@ -308,8 +317,8 @@ export class EngineWorker {
   }
 
   /**
-   * A stream that always has bytes is read without a turn of the event loop. Without this pause no message would be
-   * handled and no layer computed until the model is complete.
+   * A stream that always has bytes available is read without yielding to the event loop. Without this pause, no
+   * message would be handled and no layer computed until the model is complete.
    * @returns {Promise<void> | undefined}
    */
   #breathe() {
@@ -325,7 +334,7 @@ export class EngineWorker {
 
   /**
    * @param {NativeEngine} native
-   * @param {import('../wasm/engine_records.js').NativeConfig} config the model's
+   * @param {import('../wasm/engine_records.js').NativeConfig} config the main model's configuration
    * @param {Parameters<typeof ownSource>[0]} description
    */
   async #loadDraft(native, config, description) {
@@ -360,8 +369,8 @@ export class EngineWorker {
   }
 
   /**
-   * The engine's first step checks the kernels, which takes some milliseconds. It runs while bytes are awaited from a server,
-   * or when the engine is ready, so that no request waits for it.
+   * The engine's first step checks the kernels, which takes some milliseconds. It runs while the worker waits for bytes
+   * from a server, or when the engine is ready, so that no request waits for it.
    */
   #stepEarly() {
     if (this.#hasSteppedEarly) return;
@@ -454,7 +463,7 @@ export class EngineWorker {
     this.#wake();
   }
 
-  /** Starts to step, unless it steps already. */
+  /** Starts stepping the engine, unless it is already running. */
   #wake() {
     if (this.#isStepping || !this.#requests?.canStep()) return;
     this.#isStepping = true;
@@ -484,13 +493,13 @@ export class EngineWorker {
     const startMs = nowMs();
     do {
       const result = this.#stepOnce();
-      // an idle engine has just received the waiting requests, or there are none
+      // an idle engine has already received all waiting requests
       this.#isStepping = result !== STEP_WAIT_BYTES && requests.canStep();
     } while (this.#isStepping && !this.#hasMail() && nowMs() - startMs < TURN_MS_MAX);
     if (this.#isStepping) this.#yield();
   }
 
-  /** @returns {boolean} whether a message may wait for the event loop */
+  /** @returns {boolean} whether a message may be waiting for the event loop */
   #hasMail() {
     return this.#sent === undefined || Atomics.load(this.#sent, 0) !== this.#received;
   }
@@ -505,8 +514,8 @@ const takeTurn = () => new Promise((settle) => makeYield(settle)());
  * @returns {() => void}
  */
 function makeYield(action) {
-  // Node handles up to a thousand messages of a port in one turn, including those that a handler
-  // has posted.
+  // Node handles up to a thousand messages of a port in one turn, including those posted by a
+  // handler.
   if (typeof setImmediate === 'function') return () => void setImmediate(action);
   const { port1, port2 } = new MessageChannel();
   port1.onmessage = action;

@@ -1,8 +1,11 @@
-// js/worker/helper.js — a helper of the engine's worker: a thread that computes and receives no messages.
+// js/worker/helper.js — a helper of the engine's worker: a compute thread that receives no messages.
 
 import { runHelper } from '../wasm/wasm_module.js';
 
-/** WebKit may lose shared memory that is sent through a port, each time. The engine computes without the helper then. */
+/**
+ * WebKit may lose shared memory that is sent through a port, on every attempt. The engine then runs
+ * without this helper.
+ */
 const ASKS_MAX = 10;
 
 /** @param {import('../connection/messages.js').HelperMessage} message */
@@ -12,7 +15,7 @@ export function becomeHelper({ module, index, port }) {
     if (++asked <= ASKS_MAX) return port.postMessage('memory?');
     port.close();
     console.warn(
-      'wick-llm: this browser does not share memory with a helper: fewer threads compute',
+      'wick-llm: this browser cannot share memory with a helper, so fewer threads are used',
     );
   };
   port.onmessage = ({ data }) => {

@@ -1,4 +1,4 @@
-// js/worker/load_model.js — reads the bytes that the engine requests. If the next bytes are near,
+// js/worker/load_model.js — reads the bytes that the engine requests. If the next bytes are close,
 // it continues to read an open stream; otherwise it opens a new one.
 
 import { WickError } from '../base/errors.js';
@@ -10,8 +10,8 @@ import { refuseOthers } from '../bytes/refused_files.js';
  */
 const GAP_BYTES_MAX = 4 << 20;
 /**
- * The limit of open streams. Browsers open six connections to a host, and a paused stream occupies
- * one.
+ * The maximum number of open streams. Browsers open six connections per host, and a paused stream
+ * occupies one of them.
  */
 const STREAMS_MAX = 3;
 
@@ -20,7 +20,7 @@ const STREAMS_MAX = 3;
 /** @typedef {import('../wasm/native_engine.js').NativeEngine} NativeEngine */
 
 /**
- * The open streams of a model's files, with the last used one at the end.
+ * The open streams of a model's files, the most recently used one last.
  */
 class Streams {
   /** @type {Map<number, ByteStream>} */

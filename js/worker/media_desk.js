@@ -13,7 +13,7 @@ import { checkStart, readNext } from '../bytes/checked_read.js';
  * requests wait for its end.
  */
 const STEP_BUDGET_US = 4000;
-/** The limits of a step of resizing. Rows of few bytes may expand to wide ones. */
+/** The limits of a resizing step. A few input rows may expand to many wide ones. */
 const [STRIP_BYTES, STRIP_ROWS] = [2 ** 20, 256];
 
 /**
@@ -26,18 +26,22 @@ export class HeldFile {
   /** The end of each piece. @type {number[]} */
   #ends = [];
   size = 0;
-  /** The whole file's size, if it is known. */
+  /** The size of the whole file, if known. */
   total = 0;
 
   /** @param {Uint8Array} piece */
   add(piece) {
-    // a stream may use its buffer again
+    // a stream may reuse its buffer
     this.#pieces.push(piece.slice());
     this.size += piece.byteLength;
     this.#ends.push(this.size);
   }
 
-  /** @param {number} offset @param {number} size @returns {Uint8Array} at most `size` bytes, none at the end */
+  /**
+   * @param {number} offset
+   * @param {number} size
+   * @returns {Uint8Array} at most `size` bytes; empty at the end
+   */
   read(offset, size) {
     let [low, high] = [0, this.#ends.length];
     while (low < high) {
@@ -75,8 +79,8 @@ export const mediaHost = (file, heap) => ({
  * @param {NativeEngine} native
  * @param {Source} source
  * @param {HeldFile} file
- * @param {{onBytes: () => void, isClosed: () => boolean, directoryOnly?: boolean}} host if it has
- * `directoryOnly`, only what the memory plan needs is read
+ * @param {{onBytes: () => void, isClosed: () => boolean, directoryOnly?: boolean}} host with
+ * `directoryOnly`, only the bytes that the memory plan needs are read
  */
 export async function loadMedia(native, source, file, { onBytes, isClosed, directoryOnly }) {
   const stream = await source.open(0, file.size);
@@ -117,7 +121,7 @@ async function isPlanned(native) {
 export class MediaDesk {
   #native;
   /**
-   * Images that the engine does not have completely, by number.
+   * Images that have not been completely fed to the engine, by number.
    * @type {Map<number, Extract<Medium, {kind: 'image'}> & {row: number}>}
    */
   #unfed = new Map();
@@ -127,12 +131,16 @@ export class MediaDesk {
     this.#native = native;
   }
 
-  /** Images are resized in steps. @param {Medium[]} media @returns {number[]} their numbers */
+  /**
+   * Adds media to the engine; images are resized in steps.
+   * @param {Medium[]} media
+   * @returns {number[]} their numbers
+   */
   add(media) {
     if (!this.#native.media.isLoaded) {
       throw new WickError(
         'UNSUPPORTED',
-        `${media[0].kind === 'audio' ? 'Audio' : 'Images'} need the mmproj file of the model: createEngine takes mmproj`,
+        `${media[0].kind === 'audio' ? 'Audio' : 'Images'} need the model's mmproj file: pass mmproj to createEngine`,
       );
     }
     /** @type {number[]} */
@@ -155,7 +163,11 @@ export class MediaDesk {
     return number;
   }
 
-  /** The next rows of an image. @param {number} number @returns {boolean} whether there were any */
+  /**
+   * Feeds the next rows of an image.
+   * @param {number} number
+   * @returns {boolean} whether there were any
+   */
   #feed(number) {
     const image = this.#unfed.get(number);
     if (!image) return false;
@@ -176,14 +188,14 @@ export class MediaDesk {
     for (const number of numbers) while (this.#feed(number));
   }
 
-  /** A prompt that exceeds the context with its media alone is refused before these are encoded. @param {number[]} numbers */
+  /** Rejects a prompt whose media alone exceed the context, before they are encoded. @param {number[]} numbers */
   checkContext(numbers) {
     const { context_tokens: limit } = this.#native.info().plan;
     const tokens = numbers.reduce((sum, number) => sum + this.#native.media.info(number).tokens, 0);
     if (tokens <= limit) return;
     throw new WickError(
       'PROMPT_TOO_LONG',
-      `prompt: images and recordings have ${tokens} tokens, the context has ${limit}`,
+      `prompt: images and recordings have ${tokens} tokens, limit is ${limit} (context)`,
     );
   }
 
@@ -196,9 +208,9 @@ export class MediaDesk {
   }
 
   /**
-   * A step of the encoder.
+   * Runs one step of the encoder.
    * @param {number[]} numbers
-   * @returns {boolean} whether all are encoded
+   * @returns {boolean} whether all media are encoded
    */
   step(numbers) {
     const { media } = this.#native;

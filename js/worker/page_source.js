@@ -35,7 +35,7 @@ export class PageBytes {
   }
 
   /**
-   * @param {number} id of a question
+   * @param {number} id of a request to the page
    * @param {unknown} value
    * @param {number} [end] the offset in the file where bytes end
    */
@@ -43,7 +43,7 @@ export class PageBytes {
     this.#take(id)?.settle(value instanceof Uint8Array ? { bytes: value, end } : value);
   }
 
-  /** @param {number} id of a question @param {unknown} error */
+  /** @param {number} id of a request to the page @param {unknown} error */
   refuse(id, error) {
     this.#take(id)?.fail(error);
   }
@@ -70,7 +70,7 @@ export class PageBytes {
  *   canSeek: boolean}} OpenedStream
  */
 
-/** A stream that the page reads. The next piece is requested while the current one is used. */
+/** A stream that the page reads. The next piece is requested while the current one is processed. */
 class PageStream {
   #id;
   #ask;
@@ -93,7 +93,7 @@ class PageStream {
     const next = /** @type {Promise<{bytes: Uint8Array, end: number | undefined} | null>} */ (
       this.#ask('read', [this.#id])
     );
-    next.catch(() => {}); // `read` throws it
+    next.catch(() => {}); // `read` throws this error
     return next;
   }
 

@@ -1,6 +1,6 @@
-// js/worker/request_table.js — the requests in the engine's worker: those that wait, those that the
-// engine has, and the messages to the page about them. Here the page's numbers are mapped to the
-// engine's, and the engine's events become outputs.
+// js/worker/request_table.js — the requests in the engine's worker, waiting or submitted, and the
+// messages to the page about them. Maps the page's request numbers to the engine's, and the
+// engine's events to outputs.
 
 import { nameOption, optionOf } from '../base/error_subjects.js';
 import { codeOfStatus, refusalOf, toPlainError, WickError } from '../base/errors.js';
@@ -28,11 +28,11 @@ import { precedes, WaitingRequests } from './waiting_requests.js';
 /** @typedef {import('../connection/messages.js').Delta} Delta */
 
 /**
- * A request is submitted when fewer than this many requests of the engine precede it; those that rest do not count.
- * Others wait, because all memory that a request needs is allocated when it is submitted.
+ * A request is submitted when the engine has fewer than this many requests; resting ones do not count. Others wait,
+ * because all memory that a request needs is allocated when it is submitted.
  */
 const AWAKE_MAX = 64;
-/** A request rests when this many of its pieces are unread. */
+/** A request rests (is paused) when this many of its pieces are unread. */
 const UNREAD_MAX = 256;
 
 const decoder = new TextDecoder();
@@ -45,7 +45,7 @@ const finishes = /** @type {const} */ (['stop', 'stop', 'length', 'abort']);
  *   wantsTokens: boolean, number: number, unread: number, isResting: boolean,
  *   isAsking: boolean, isCancelled: boolean, hasSpoken: boolean, deltas: Delta[],
  *   broken: Pick<Delta, 'callsWhole'> | undefined}} Entry
- * `deltas` are the parts of a reply whose piece has not arrived yet; after a malformed call,
+ * `deltas` contains the parts of a reply whose piece has not arrived yet; after a malformed call,
  * `broken` is stored with its content.
  */
 
@@ -54,22 +54,22 @@ export class RequestTable {
   /** @type {WaitingRequests<Entry>} */
   #waiting = new WaitingRequests();
   #arrivals = 0;
-  /** There was no memory for a request beyond AWAKE_MAX. No further one is submitted until a request has ended. */
+  /** Memory ran out for a request beyond AWAKE_MAX. No further request is submitted until one has ended. */
   #isTight = false;
   /** The submitted requests, by the engine's numbers. @type {Map<number, Entry>} */
   #submitted = new Map();
-  /** The number of them that rest. */
+  /** The number of submitted requests that rest. */
   #resting = 0;
-  /** Results for the page, by its numbers. @type {Map<number, Output>} */
+  /** Results for the page, by the page's numbers. @type {Map<number, Output>} */
   #outputs = new Map();
   #isUrgent = false;
-  /** Results of requests that the engine refused. @type {Output[]} */
+  /** Results of requests that the engine rejected. @type {Output[]} */
   #refused = [];
   #limit;
-  /** The number of requests that were refused because the queue was full. */
+  /** The number of requests that were rejected because the queue was full. */
   #refusals = 0;
   /**
-   * Requests whose grammar is being loaded or compiled. After that, they wait for a place.
+   * Requests whose grammar is being loaded or compiled. After that, they wait to be submitted.
    * @type {Set<Entry[]>}
    */
   #held = new Set();
@@ -78,9 +78,9 @@ export class RequestTable {
 
   /**
    * @param {NativeEngine} native
-   * @param {number} [limit] the most that may run and wait
-   * @param {(trap?: unknown) => void} [onChange] something can be done that could not without a step or a message, or the
-   *   module has trapped
+   * @param {number} [limit] the limit on running and waiting requests
+   * @param {(trap?: unknown) => void} [onChange] called when the engine should be stepped although no message has
+   *   arrived, or when the module has trapped
    */
   constructor(native, limit = Number.POSITIVE_INFINITY, onChange = () => {}) {
     this.#native = native;
@@ -89,7 +89,7 @@ export class RequestTable {
   }
 
   /**
-   * Adds the requests that wait here to the engine's stats.
+   * Adds the requests that are waiting here to the engine's stats.
    * @param {any} stats wick_stats_json
    */
   addTo({ requests, ...stats }) {
@@ -100,7 +100,7 @@ export class RequestTable {
   }
 
   /**
-   * @param {number} id the page's number of the first of request.completions
+   * @param {number} id the page's number for the first completion
    * @param {NativeRequest} request
    * @param {boolean} wantsTokens
    */
@@ -109,7 +109,7 @@ export class RequestTable {
     const count = this.#submitted.size + this.#waiting.count + this.#heldCount;
     if (count + completions > this.#limit) {
       this.#refusals += completions;
-      const words = `${count} requests run or wait, the limit is ${this.#limit}`;
+      const words = `${count} requests are running or waiting, limit is ${this.#limit}`;
       throw new WickError('QUEUE_FULL', words);
     }
     const arrival = this.#arrivals++;
@@ -166,7 +166,7 @@ export class RequestTable {
   }
 
   /**
-   * Compiles a grammar in slices, between which the engine works for others.
+   * Compiles a grammar in slices, between which the engine serves other requests.
    * @param {Entry[]} entries
    * @param {(error: unknown) => void} release
    */
@@ -233,7 +233,7 @@ export class RequestTable {
     }
   }
 
-  /** @returns {boolean} whether the engine has not yet ended a cancelled request */
+  /** @returns {boolean} whether the engine has not ended all cancelled requests yet */
   get hasCancelled() {
     for (const { isCancelled } of this.#submitted.values()) if (isCancelled) return true;
     return false;
@@ -283,14 +283,14 @@ export class RequestTable {
     return false;
   }
 
-  /** @param {number} id @param {number} count further pieces that were read */
+  /** @param {number} id @param {number} count the number of further pieces that were read */
   acknowledge(id, count) {
     const entry = this.#find(id);
     if (!entry) return;
     this.#count(entry, -count);
   }
 
-  /** @param {number} id of a request that waits for its hook @param {Float32Array} logits */
+  /** @param {number} id of a request that is waiting for its hook @param {Float32Array} logits */
   answer(id, logits) {
     const entry = this.#find(id);
     if (!entry?.isAsking) return;
@@ -322,7 +322,7 @@ export class RequestTable {
     return this.#waiting.find(id);
   }
 
-  /** @returns {boolean} whether a step would bring a result for a reader */
+  /** @returns {boolean} whether a step would produce a result for a reader */
   canStep() {
     if (this.#refused.length > 0) return true;
     for (const { isResting, isAsking, isCancelled } of this.#submitted.values()) {
@@ -331,7 +331,7 @@ export class RequestTable {
     return false;
   }
 
-  /** @returns {boolean} whether a submitted request has no first piece yet */
+  /** @returns {boolean} whether a submitted request is still waiting for its first piece */
   awaitsFirst() {
     for (const { hasSpoken } of this.#submitted.values()) if (!hasSpoken) return true;
     return false;
@@ -339,7 +339,7 @@ export class RequestTable {
 
   /**
    * Reads the events of a step.
-   * @returns {boolean} whether there is a first piece or an end, which must be sent at once
+   * @returns {boolean} whether there is a first piece or an end, which must be sent immediately
    */
   hear() {
     for (const event of this.#native.takeEvents()) this.#add(event);
@@ -383,7 +383,7 @@ export class RequestTable {
   }
 
   /**
-   * Adds the parts of a piece of a reply.
+   * Adds the parts of a reply that belong to a piece.
    * @param {Entry} entry
    * @param {Output} output
    * @param {EngineEvent} event that ends the piece
@@ -399,7 +399,7 @@ export class RequestTable {
     return true;
   }
 
-  /** The engine ends. */
+  /** Ends all requests with the engine. */
   close() {
     this.#held.clear();
   }
@@ -417,7 +417,7 @@ export class RequestTable {
       Object.assign(this.#token(token), { logprob }),
     );
     const token = Object.assign(this.#token(event.token), { top });
-    // if it was not requested, it was not computed; 0 would mean a probability of 1
+    // omitted if it was not requested and therefore not computed: 0 would mean a probability of 1
     const { logprob } = entry.request;
     output.tokens.push(logprob ? Object.assign(token, { logprob: event.logprob }) : token);
   }
@@ -431,7 +431,7 @@ export class RequestTable {
       output.error = toPlainError(inWords(error));
       return;
     }
-    // text that was held back because it could be the beginning of a stop string
+    // text that was held back because it could be the start of a stop string
     if (this.#addParts(entry, output, event)) {
       output.texts.push(event.text);
       if (entry.wantsTokens) output.tokens.push({ token: -1, text: '', bytes: [], top: [] });
@@ -483,7 +483,11 @@ function addPart({ kind, text, id, stop: index }, entry) {
   }
 }
 
-/** @param {WickError} refusal FULL means the grammar or the prompt, as the engine's queue is never full @returns {WickError} */
+/**
+ * @param {WickError} refusal FULL refers to the grammar or the prompt, because the engine's queue
+ * is never full
+ * @returns {WickError}
+ */
 function inWords(refusal) {
   const error = /** @type {WickError} */ (inTemplateWords(refusal));
   if (error.code !== 'FULL') return error;

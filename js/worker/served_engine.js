@@ -1,6 +1,6 @@
-// js/worker/served_engine.js — the calls that reach an engine, in a worker or in the caller's own
-// thread: requests, whose conversations become prompts here, and other methods. It depends neither
-// on messages nor on the event loop.
+// js/worker/served_engine.js — handles the calls to an engine, in a worker or in the caller's own
+// thread: requests, whose conversations are rendered to prompts here, and other methods. It depends
+// neither on messages nor on the event loop.
 
 import { callNamed, usesSession } from '../connection/calls.js';
 import { STEP_WAIT_BYTES, TOKENIZE_ADD_SPECIAL, TOKENIZE_PARSE_SPECIAL } from '../wasm/layout.js';
@@ -15,10 +15,12 @@ import { RequestTable } from './request_table.js';
 
 /**
  * @typedef {object} Serving
- * @property {number | undefined} queueLimit the most requests that may run and wait
- * @property {string | undefined} chatTemplate in place of the model's
- * @property {(trap?: unknown) => void} [wake] there is something to do without a message, or the module has trapped
- * @property {() => number} step one step of the engine, whose results are delivered; STEP_*
+ * @property {number | undefined} queueLimit the limit on running and waiting requests
+ * @property {string | undefined} chatTemplate replaces the model's template
+ * @property {(trap?: unknown) => void} [wake] called when there is work although no message has arrived, or when
+ * the module has trapped
+ * @property {() => number} step runs one step of the engine and delivers its results; returns
+ * STEP_*
  * @property {import('./embedder.js').Host} embedding
  */
 
@@ -35,7 +37,10 @@ export class ServedEngine {
   #serving;
   #embedder;
   #media;
-  /** Requests whose images and recordings are not encoded yet, in order. @type {Encoding[]} */
+  /**
+   * Requests whose images and recordings are not encoded yet, in submission order.
+   * @type {Encoding[]}
+   */
   #encoding = [];
   /** @type {ChatTemplate | undefined} */
   #template;
@@ -50,9 +55,10 @@ export class ServedEngine {
   }
 
   /**
-   * A request with images and recordings is submitted when encodeStep has encoded them.
+   * Submits a request. If it has images and recordings, it is submitted once encodeStep has encoded
+   * them.
    * @param {Omit<GenerateMessage, 'type'>} message whose settings become the request
-   * @param {(error: unknown) => void} fail gets the error of encoding
+   * @param {(error: unknown) => void} fail called with an encoding error
    */
   submit(message, fail) {
     const { media } = message.input;
@@ -81,7 +87,7 @@ export class ServedEngine {
     return this.#encoding.some(({ ids }) => ids.has(id));
   }
 
-  /** A step of the encoder, for the first request that waits for it. */
+  /** Runs one step of the encoder, for the first request that is waiting for it. */
   encodeStep() {
     const [first] = this.#encoding;
     if (!first) return;
@@ -116,7 +122,8 @@ export class ServedEngine {
   /** @param {Omit<GenerateMessage, 'type'>} message @param {number[]} [media] */
   #submit({ id, completions, input, settings, wantsTokens }, media) {
     this.#finishCancelled(settings.session);
-    // not a spread: V8 makes a hidden class of each copy by spreading, which keeps the request alive for a while
+    // not a spread: V8 creates a hidden class for each object copied by spreading, which keeps the request alive
+    // for a while
     const request = Object.assign(settings, this.#prompt(input, settings, media), {
       completions,
       passesWaited: 0,
@@ -124,7 +131,12 @@ export class ServedEngine {
     this.requests.add(id, request, wantsTokens);
   }
 
-  /** @param {string} method @param {unknown[]} args @param {number} id @returns {unknown} a promise only of what waits */
+  /**
+   * @param {string} method
+   * @param {unknown[]} args
+   * @param {number} id
+   * @returns {unknown} the result, or a promise if the call has to wait
+   */
   call(method, args, id) {
     if (usesSession(callNamed(method))) this.#finishCancelled(args[0]);
     return answerCall(method, args, {
@@ -165,7 +177,10 @@ export class ServedEngine {
     return { prompt, tokenizeFlags, conversation };
   }
 
-  /** @param {import('../connection/messages.js').Input} input a text with markers @param {number[]} media */
+  /**
+   * @param {import('../connection/messages.js').Input} input a string with markers
+   * @param {number[]} media
+   */
   #tokensOf(input, media) {
     const text = 'prompt' in input ? String(input.prompt) : '';
     return this.#native.media.tokenize(text, input.marker ?? '', media);
@@ -174,11 +189,14 @@ export class ServedEngine {
   /** @param {string | ArrayLike<number>} prompt */
   #textOf(prompt) {
     if (typeof prompt === 'string') return prompt;
-    const tokens = Array.from(prompt).filter((token) => token >= 0); // those of images have no text
+    const tokens = Array.from(prompt).filter((token) => token >= 0); // tokens of images have no text
     return this.#native.detokenize(tokens, { whole: true, special: true });
   }
 
-  /** A cancelled request stays on its session until the next step. @param {unknown} session */
+  /**
+   * Waits until a session is free: a cancelled request stays on its session until the next step.
+   * @param {unknown} session
+   */
   #finishCancelled(session) {
     while (typeof session === 'number' && this.requests.isLeaving(session)) {
       // the step needs bytes of the model, which arrive as messages

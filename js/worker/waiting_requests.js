@@ -1,16 +1,21 @@
 // js/worker/waiting_requests.js — requests that are not submitted yet, in the order of the engine's scheduler
-// (src/schedule/admission.c): requests that have waited for 512 passes come first, in the order of arrival; then higher
-// priorities; equal ones in the order of arrival.
+// (src/schedule/admission.c): requests that have waited for 512 passes come first, in order of arrival; then requests
+// with higher priorities; equal ones in order of arrival.
 
 import { PASSES_WAITED_MAX } from '../wasm/layout.js';
 
 /**
- * The order depends on the priority, the number of the arrival, and the passes that had begun at
- * the arrival.
+ * The order depends on the priority, the position in the order of arrival, and the number of passes
+ * that had begun at that time.
  * @typedef {{priority: number, arrival: number, passesBefore: number}} Place
  */
 
-/** @param {Place} a @param {Place} b @param {number} passes begun by now @returns {boolean} */
+/**
+ * @param {Place} a
+ * @param {Place} b
+ * @param {number} passes the number of passes begun so far
+ * @returns {boolean} whether `a` precedes `b`
+ */
 export function precedes(a, b, passes) {
   const isLongA = passes - a.passesBefore >= PASSES_WAITED_MAX;
   const isLongB = passes - b.passesBefore >= PASSES_WAITED_MAX;
@@ -24,12 +29,12 @@ export function precedes(a, b, passes) {
  * @template {Place & {id: number, isCancelled: boolean}} Entry
  */
 export class WaitingRequests {
-  /** The requests of each priority, in the order of arrival. @type {Map<number, Entry[][]>} */
+  /** The requests of each priority, in order of arrival. @type {Map<number, Entry[][]>} */
   #lines = new Map();
   /** The number of waiting completions. */
   count = 0;
 
-  /** @param {Entry[]} entries those that arrived last */
+  /** @param {Entry[]} entries the completions of the request that arrived last */
   add(entries) {
     const { priority } = entries[0];
     const line = this.#lines.get(priority);
@@ -38,7 +43,10 @@ export class WaitingRequests {
     this.count += entries.length;
   }
 
-  /** @param {number} passes begun by now @returns {Entry[] | undefined} the next request */
+  /**
+   * @param {number} passes the number of passes begun so far
+   * @returns {Entry[] | undefined} the next request
+   */
   first(passes) {
     /** @type {Entry[] | undefined} */
     let found;

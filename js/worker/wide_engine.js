@@ -1,5 +1,5 @@
-// js/worker/wide_engine.js — restarts the engine for models that need more than 4 GiB, with the module of
-// 64-bit addresses.
+// js/worker/wide_engine.js — restarts the engine for models that need more than 4 GiB, with the module
+// for 64-bit addresses.
 
 import { WickError } from '../base/errors.js';
 import { compileModule } from '../wasm/wasm_module.js';
@@ -15,15 +15,15 @@ export const WIDE_BYTES = 2 ** 34;
 /**
  * @param {WickError} error
  * @returns {number[] | undefined} the numbers of a plan: the required bytes, the limit, and the
- * tokens of context
+ * context size in tokens
  */
 const numbersOf = ({ cause }) => /** @type {{numbers?: number[]} | undefined} */ (cause)?.numbers;
 
 /**
  * @param {unknown} error of loading
  * @param {InitMessage} message
- * @returns {error is WickError} whether the model needs more than a memory with 32-bit addresses
- * can have, and the caller allows that
+ * @returns {error is WickError} whether the model needs more memory than 32-bit addresses can
+ * reach, and the caller allows it
  */
 export function isTooLarge(error, { module, config: { memoryLimit } }) {
   if (!(error instanceof WickError) || error.code !== 'NOMEM') return false;
@@ -32,11 +32,18 @@ export function isTooLarge(error, { module, config: { memoryLimit } }) {
   return contextTokens > 0 && needed > limit && !isWide(module);
 }
 
-/** @param {unknown} error @returns {error is WickError} whether the host refused the memory itself */
+/**
+ * @param {unknown} error
+ * @returns {error is WickError} whether the host could not provide the memory itself
+ */
 export const isRefused = (error) =>
   error instanceof WickError && error.code === 'NOMEM' && numbersOf(error) === undefined;
 
-/** @param {WickError} refusal of a plan @param {string} why @returns {WickError} that also names the reason for the limit */
+/**
+ * @param {WickError} refusal of a plan
+ * @param {string} why
+ * @returns {WickError} the same error with the reason for the limit
+ */
 export const withReason = ({ message, cause }, why) =>
   new WickError('NOMEM', `${message}. More than 4 GiB cannot be used: ${why}`, cause);
 
@@ -46,24 +53,25 @@ export const withReason = ({ message, cause }, why) =>
  * @returns {string | undefined} why the engine cannot start again with 64-bit addresses; undefined if it can
  */
 function whyNot({ wide, source }, isLoading) {
-  if (wide === '') return 'this host has no WebAssembly memory with 64-bit addresses (memory64)';
-  if (!wide) return 'the given wasm has 32-bit addresses';
-  const remedy = 'Set memoryLimit above 4 GiB to begin with 64-bit addresses';
-  if (isLoading) return `the model is in a memory with 32-bit addresses already. ${remedy}`;
+  if (wide === '')
+    return 'this host does not support WebAssembly memory with 64-bit addresses (memory64)';
+  if (!wide) return 'the wasm option has 32-bit addresses';
+  const remedy = 'Set memoryLimit above 4 GiB to start with 64-bit addresses';
+  if (isLoading) return `the model is already in a memory with 32-bit addresses. ${remedy}`;
   if (source.kind !== 'page' || source.canSeek) return undefined;
   return `a stream can be read only once. ${remedy}`;
 }
 
-/** @param {InitMessage} message @returns {boolean} whether the limit requires the module of 64-bit addresses from the beginning */
+/** @param {InitMessage} message @returns {boolean} whether the limit requires the module for 64-bit addresses from the start */
 export const isWanted = ({ wide, module, config: { memoryLimit } }) =>
   Boolean(wide) && memoryLimit > NARROW_BYTES && !isWide(module);
 
 /**
  * @param {InitMessage} message
- * @param {{error: WickError, isLoading: boolean}} [refusal] the refusal of the model with 32-bit
+ * @param {{error: WickError, isLoading: boolean}} [refusal] the error about the model with 32-bit
  * addresses
- * @returns {Promise<InitMessage>} the same options with the module of 64-bit addresses, which has
- * no secondary modules; throws the refusal with the reason if there is no such module
+ * @returns {Promise<InitMessage>} the same options with the module for 64-bit addresses, which has
+ * no secondary modules; throws the error with the reason if there is no such module
  */
 export async function widened(message, refusal) {
   const why = refusal && whyNot(message, refusal.isLoading);

@@ -1,5 +1,5 @@
 // js/worker/worker.js — the file that workers run. The first message says whether a worker is the engine's or a
-// helper. The bundle is a classic script and a module, for browsers, Deno and Node.
+// helper. The bundle works as a classic script and as a module, in browsers, Deno and Node.
 
 import { EngineWorker } from './engine_worker.js';
 import { becomeHelper } from './helper.js';
@@ -22,8 +22,8 @@ function listen() {
 }
 
 /**
- * The same in Node. Messages arrive through the port to the thread that started this one. Text for
- * the console goes there as well, because the worker's standard streams are not connected.
+ * The same in Node. Messages arrive through the port to the thread that started this one. Console
+ * output is sent there as well, because the worker's standard streams are not connected.
  */
 function listenInNode() {
   const { parentPort, receiveMessageOnPort } =

@@ -168,7 +168,7 @@ describe('wick-p3 with other files and settings', { skip: missing }, () => {
     assert.deepEqual([status, reported.error.code], [400, 'context_length_exceeded']);
     assert.match(
       reported.error.message,
-      /^prompt: images and recordings have \d+ tokens, the context has 256$/,
+      /^prompt: images and recordings have \d+ tokens, limit is 256 \(context\)$/,
     );
     const leaving = new AbortController();
     const left = fetch(`${server.origin}${CHAT}`, {

@@ -149,7 +149,7 @@ describe('images', { skip }, () => {
     const { tokens, encodeBytes } = await engine.mediaCost(many[0]);
     await assert.rejects(ask(engine, ...many), {
       code: 'PROMPT_TOO_LONG',
-      message: `prompt: images and recordings have ${500 * tokens} tokens, the context has 512`,
+      message: `prompt: images and recordings have ${500 * tokens} tokens, limit is 512 (context)`,
     });
     const { usedBytes, peakBytes } = (await engine.info()).memory;
     assert.ok(usedBytes < before + 16384, 'only the list has grown');

@@ -162,7 +162,7 @@ describe('the package on phones', { skip }, () => {
       assert.equal(await page.evaluate('engine.info().then(({ threads }) => threads)'), 1);
       assert.equal(await page.evaluate('losses'), 10, 'the helper stops asking');
       assert.deepEqual(
-        warned.map((text) => text.includes('does not share memory with a helper')),
+        warned.map((text) => text.includes('cannot share memory with a helper')),
         [true],
       );
       await page.evaluate('engine.close()');

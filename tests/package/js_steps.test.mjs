@@ -500,7 +500,10 @@ describe('calls', () => {
     assert.throws(() => answerCall('metrics', ['xml'], parts), wrong);
     acts.metrics = () => undefined;
     log.length = 0;
-    const off = { code: 'NODATA', message: 'Metrics are off: createEngine takes metrics: true' };
+    const off = {
+      code: 'NODATA',
+      message: 'metrics: not enabled. Pass metrics: true to createEngine',
+    };
     assert.throws(() => answerCall('metrics', ['json', true], parts), off);
     assert.deepEqual(log, [['metrics']]);
     await assert.rejects(any(answerCall('keepFile', ['a', new Uint8Array(1)], parts)), {
@@ -622,8 +625,8 @@ describe('chat templates', () => {
   test('errors are the template’s, unless they are not', () => {
     const { native, acts } = engineOf();
     const none =
-      'chat template: the model has none, so it was not made for conversations. Use generate(), or pass createEngine ' +
-      "the option chatTemplate: Jinja text, or 'chatml'";
+      'chat template: the model has none, so it was not made for conversations. Use generate(), or pass ' +
+      "chatTemplate (Jinja text or 'chatml') to createEngine";
     /** @type {[string, string, string, string][]} */
     const cases = [
       ['UNSUPPORTED', 'the value is missing', 'TEMPLATE', 'The value is missing'],
