@@ -1,7 +1,6 @@
 // web/exports.c — the engine as flat functions that JavaScript calls (js/wasm/native_engine.js is
-// the only caller). An engine's handle is its address. Results with several numbers go through
-// `numbers`, and errors through `last_error`. Records and places in `numbers` are those of
-// layout.h.
+// the only caller). An engine's handle is its address. Multiple results are returned in `numbers`,
+// and errors in `last_error`. layout.h defines the records and the indexes into `numbers`.
 #include <string.h>
 
 #include "api/media_strips.h"
@@ -19,7 +18,7 @@ static uint64_t numbers[16];
 
 extern uint8_t __heap_base;
 
-// Must be the first call, on the engine's thread. The number of helpers determines where the heap
+// Must be called first, on the engine's thread. The number of helpers determines where the heap
 // begins.
 WEB_EXPORT("start") void web_start(uint32_t helpers, uint32_t pages_max) {
   web_threads_expect(helpers);
@@ -37,7 +36,7 @@ WEB_EXPORT("numbers_address") const uint64_t *web_numbers_address(void) { return
 
 // ---- Pages swapped to the host: offsets and sizes fit into this memory ----
 
-// The host's functions return 0 if the host refuses or fails.
+// The host's functions return 0 on failure.
 __attribute__((import_module("env"), import_name("swap_open"))) uint32_t
 host_swap_open(uint32_t id, uint32_t size_bytes);
 __attribute__((import_module("env"), import_name("swap_write"))) uint32_t
@@ -72,7 +71,7 @@ static const wick_swap_host SWAP_WHERE_IT_PAYS = {NULL,      open_swap, write_sw
                                                   read_swap, drop_swap, false};
 static const wick_swap_host SWAP_ALWAYS = {NULL, open_swap, write_swap, read_swap, drop_swap, true};
 
-// ---- Tables that stay in the model's files ----
+// ---- Tables that remain in the model's files ----
 
 // The offset is a double, which is exact up to 2^53. Returns -1 if reading fails.
 __attribute__((import_module("env"), import_name("read_table"))) size_t
@@ -88,7 +87,7 @@ static const wick_reader TABLES_READER = {.read = read_table};
 
 // ---- The mmproj file, while it is loaded ----
 
-// SIZE_MAX: reading failed.
+// Returns SIZE_MAX if reading fails.
 __attribute__((import_module("env"), import_name("read_media"))) size_t
 host_read_media(double offset_bytes, void *bytes, size_t size_bytes);
 
@@ -137,7 +136,7 @@ WEB_EXPORT("engine_destroy") void web_engine_destroy(wick_engine *engine) {
   wick_engine_destroy(engine);
 }
 
-// numbers: the places WEB_COUNTER_*.
+// Sets numbers[WEB_COUNTER_*].
 WEB_EXPORT("engine_counters") void web_engine_counters(const wick_engine *engine) {
   wick_memory_state memory;
   wick_memory_get_state(engine, &memory);
@@ -155,7 +154,7 @@ WEB_EXPORT("engine_counters") void web_engine_counters(const wick_engine *engine
 
 // ---- Loading ----
 
-// numbers: the places WEB_RANGE_*.
+// Sets numbers[WEB_RANGE_*].
 WEB_EXPORT("load_next_range") void web_load_next_range(const wick_engine *engine) {
   uint32_t file = 0;
   wick_load_next_range(engine, &file, &numbers[WEB_RANGE_OFFSET_BYTES],
@@ -175,7 +174,7 @@ wick_status web_load_end(wick_engine *engine, uint32_t file, double size_bytes) 
   return wick_load_end(engine, file, (uint64_t)size_bytes, &last_error);
 }
 
-// numbers: the places WEB_LOAD_*.
+// Sets numbers[WEB_LOAD_*].
 WEB_EXPORT("load_state") void web_load_state(const wick_engine *engine) {
   wick_load_state state;
   wick_load_get_state(engine, &state);
@@ -213,8 +212,8 @@ wick_status web_adapter_remove(wick_engine *engine, uint32_t adapter) {
   return wick_adapter_remove(engine, adapter, &last_error);
 }
 
-// Describes the adapter at an index of the list, from 0 on; numbers: the places WEB_ADAPTER_*, with
-// id 0 after the last adapter. Returns its alpha.
+// Describes the adapter at an index of the list in numbers[WEB_ADAPTER_*]; the id is 0 after the
+// last adapter. Returns its alpha.
 WEB_EXPORT("adapter_get") float web_adapter_get(const wick_engine *engine, uint32_t index) {
   wick_adapter_info info = {0};
   wick_adapter_get(engine, index, &info);
@@ -229,7 +228,7 @@ WEB_EXPORT("adapter_get") float web_adapter_get(const wick_engine *engine, uint3
 
 // ---- The model ----
 
-// Text that is cut off at the end of its buffer; `size_bytes` continues to count.
+// A text buffer: text is truncated at its end, but `size_bytes` counts all of it.
 typedef struct text_room {
   char *bytes;
   size_t capacity_bytes, size_bytes;
@@ -244,7 +243,7 @@ static void write_text(void *context, const char *bytes, size_t size_bytes) {
   room->size_bytes += size_bytes;
 }
 
-// JSON as wick.h describes it. Returns its length in bytes and writes as many as fit.
+// Writes JSON as described in wick.h, as much as fits. Returns its full size in bytes.
 WEB_EXPORT("info_json")
 size_t web_info_json(wick_engine *engine, char *out, size_t capacity_bytes) {
   text_room room = {out, capacity_bytes, 0};
@@ -259,7 +258,7 @@ size_t web_inspect_json(wick_engine *engine, char *out, size_t capacity_bytes) {
   return room.size_bytes;
 }
 
-// The metrics of the ops; 0 unless the engine's config.metrics is on.
+// Writes the op metrics; returns 0 unless the engine's config.metrics is set.
 WEB_EXPORT("metrics_json")
 size_t web_metrics_json(wick_engine *engine, char *out, size_t capacity_bytes) {
   text_room room = {out, capacity_bytes, 0};
@@ -278,7 +277,7 @@ WEB_EXPORT("metrics_reset") void web_metrics_reset(wick_engine *engine) {
   wick_metrics_reset(engine);
 }
 
-// Contains one letter for each page when `map` is not 0.
+// Includes one letter for each page if `map` is not 0.
 WEB_EXPORT("kv_json")
 size_t web_kv_json(wick_engine *engine, char *out, size_t capacity_bytes, uint32_t map) {
   text_room room = {out, capacity_bytes, 0};
@@ -286,7 +285,7 @@ size_t web_kv_json(wick_engine *engine, char *out, size_t capacity_bytes, uint32
   return room.size_bytes;
 }
 
-// The cached pages of a prompt, the last one first.
+// Finds the cached pages of a prompt, the last one first.
 WEB_EXPORT("kv_find")
 size_t web_kv_find(wick_engine *engine, char *out, size_t capacity_bytes, const int32_t *tokens,
                    size_t count) {
@@ -304,7 +303,7 @@ size_t web_stats_json(wick_engine *engine, char *out, size_t capacity_bytes) {
 
 // ---- Text ----
 
-// numbers: the number of tokens; WICK_E_FULL when it exceeds `capacity`.
+// Sets numbers[0] to the number of tokens; returns WICK_E_FULL if it exceeds `capacity`.
 WEB_EXPORT("tokenize")
 wick_status web_tokenize(wick_engine *engine, const char *text, size_t size_bytes, uint32_t flags,
                          int32_t *tokens, size_t capacity) {
@@ -315,15 +314,15 @@ wick_status web_tokenize(wick_engine *engine, const char *text, size_t size_byte
   return status;
 }
 
-// Bytes that detokenize needs for `count` tokens; SIZE_MAX, which no allocation satisfies, if the
-// size does not fit an address.
+// Returns the buffer size that detokenize needs for `count` tokens; SIZE_MAX, for which every
+// allocation fails, if it overflows.
 WEB_EXPORT("detokenize_bytes_max")
 size_t web_detokenize_bytes_max(wick_engine *engine, size_t count) {
   return wick_detokenize_bytes_max(engine, count);
 }
 
-// The text of whole tokens. `whole`: the tokens are a text from its beginning (SPM drops the added
-// space). numbers: bytes written.
+// Writes the text of tokens. `whole`: the tokens start a text (SPM drops the added space). Sets
+// numbers[0] to the number of bytes written.
 WEB_EXPORT("detokenize")
 wick_status web_detokenize(wick_engine *engine, const int32_t *tokens, size_t count, uint32_t whole,
                            uint32_t special, char *out) {
@@ -334,7 +333,7 @@ wick_status web_detokenize(wick_engine *engine, const int32_t *tokens, size_t co
   return status;
 }
 
-// The bytes of one token, which may be a control token. numbers: the places WEB_ARRAY_*.
+// Returns the bytes of a token, which may be a control token, in numbers[WEB_ARRAY_*].
 WEB_EXPORT("token_piece")
 wick_status web_token_piece(wick_engine *engine, int32_t token, char *scratch) {
   wick_text text;
@@ -361,7 +360,7 @@ static wick_chat chat_of(const web_chat *from) {
                      .prefix_bytes = from->prefix_bytes};
 }
 
-// numbers: the places WEB_ARRAY_* of the text.
+// Returns the text in numbers[WEB_ARRAY_*].
 WEB_EXPORT("chat_render")
 wick_status web_chat_render(wick_engine *engine, const web_chat *from) {
   wick_chat_text text;
@@ -372,7 +371,7 @@ wick_status web_chat_render(wick_engine *engine, const web_chat *from) {
   return status;
 }
 
-// numbers: the places WEB_ARRAY_* of the tokens.
+// Returns the tokens in numbers[WEB_ARRAY_*].
 WEB_EXPORT("chat_tokenize")
 wick_status web_chat_tokenize(wick_engine *engine, const web_chat *from) {
   const int32_t *tokens;
@@ -401,7 +400,7 @@ WEB_EXPORT("media_has") uint32_t web_media_has(wick_engine *engine, uint32_t kin
   return wick_media_has(engine, (wick_media_kind)kind);
 }
 
-// height 0: `width` samples, else an image that is fed afterwards. numbers: the place WEB_MEDIA_ID.
+// height 0: `width` samples, otherwise an image that is fed afterwards. Sets numbers[WEB_MEDIA_ID].
 WEB_EXPORT("media_add")
 wick_status web_media_add(wick_engine *engine, const float *samples, uint32_t width,
                           uint32_t height) {
@@ -418,7 +417,7 @@ wick_status web_media_feed(wick_engine *engine, uint32_t media, const uint8_t *r
   return engine_media_feed_image(engine, media, rgb, rows, &last_error);
 }
 
-// numbers: the places WEB_MEDIA_*.
+// Sets numbers[WEB_MEDIA_*].
 WEB_EXPORT("media_info") wick_status web_media_info(wick_engine *engine, uint32_t media) {
   wick_media_info info = {0};
   const wick_status status = wick_media_get_info(engine, media, &info, &last_error);
@@ -432,7 +431,7 @@ WEB_EXPORT("media_info") wick_status web_media_info(wick_engine *engine, uint32_
   return status;
 }
 
-// numbers: the place WEB_MEDIA_IS_READY.
+// Sets numbers[WEB_MEDIA_IS_READY].
 WEB_EXPORT("media_step")
 wick_status web_media_step(wick_engine *engine, uint32_t media, uint32_t budget_us) {
   bool is_ready = false;
@@ -445,7 +444,7 @@ WEB_EXPORT("media_remove") void web_media_remove(wick_engine *engine, uint32_t m
   wick_media_remove(engine, media);
 }
 
-// numbers: the places WEB_ARRAY_* of the tokens.
+// Returns the tokens in numbers[WEB_ARRAY_*].
 WEB_EXPORT("media_tokenize")
 wick_status web_media_tokenize(wick_engine *engine, const web_media_prompt *from) {
   const int32_t *tokens;
@@ -528,7 +527,7 @@ static void take_request(const web_request *from, taken_request *to) {
   if (from->chat != 0) take_conversation(from, to);
 }
 
-// Returns the request's number (the first one of several completions), or 0 if it was refused.
+// Returns the request's number (the first of several completions), or 0 if it was rejected.
 WEB_EXPORT("request_submit")
 uint32_t web_request_submit(wick_engine *engine, const web_request *from) {
   taken_request taken;
@@ -549,7 +548,7 @@ wick_status web_request_cancel(wick_engine *engine, uint32_t id) {
   return wick_request_cancel(engine, id);
 }
 
-// The logits of the waiting request.
+// Returns the logits of a request that is waiting for its hook.
 WEB_EXPORT("request_logits") wick_status web_request_logits(wick_engine *engine, uint32_t id) {
   wick_logits logits = {0};
   const wick_status status = wick_request_logits(engine, id, &logits);
@@ -582,14 +581,14 @@ WEB_EXPORT("step_units") wick_step_result web_step_units(wick_engine *engine, ui
   return wick_step_units(engine, units);
 }
 
-// Passes that have begun.
+// Returns the number of passes begun so far.
 WEB_EXPORT("passes") double web_passes(const wick_engine *engine) {
   wick_stats stats;
   wick_stats_get(engine, &stats);
   return (double)stats.passes;
 }
 
-// Returns the address of the records; numbers: their bytes.
+// Returns the address of the records. Sets numbers[0] to their size in bytes.
 WEB_EXPORT("events_take") const uint8_t *web_events_take(wick_engine *engine) {
   size_t size_bytes = 0;
   const uint8_t *bytes = wick_events_take(engine, &size_bytes);
@@ -612,7 +611,7 @@ WEB_EXPORT("embed_begin") wick_status web_embed_begin(wick_engine *engine, const
   return wick_embed(engine, &request, &last_error);
 }
 
-// numbers: a wick_step_result.
+// Sets numbers[0] to a wick_step_result.
 WEB_EXPORT("embed_step") wick_status web_embed_step(wick_engine *engine, uint32_t budget_us) {
   wick_step_result result;
   const wick_status status = wick_embed_step(engine, budget_us, &result, &last_error);
@@ -620,7 +619,7 @@ WEB_EXPORT("embed_step") wick_status web_embed_step(wick_engine *engine, uint32_
   return status;
 }
 
-// Returns the address of the floats; numbers: the places WEB_VECTORS_*.
+// Returns the address of the floats. Sets numbers[WEB_VECTORS_*].
 WEB_EXPORT("embed_get") const float *web_embed_get(const wick_engine *engine, uint32_t index) {
   wick_vectors vectors = {0};
   wick_embed_get(engine, index, &vectors);
@@ -663,7 +662,7 @@ wick_status web_session_close(wick_engine *engine, uint32_t session) {
   return wick_session_close(engine, session, &last_error);
 }
 
-// numbers: the places WEB_ARRAY_*.
+// Returns the tokens in numbers[WEB_ARRAY_*].
 WEB_EXPORT("session_tokens")
 wick_status web_session_tokens(const wick_engine *engine, uint32_t session) {
   const int32_t *tokens = NULL;
@@ -674,9 +673,9 @@ wick_status web_session_tokens(const wick_engine *engine, uint32_t session) {
   return status;
 }
 
-// ---- Saved state: bytes go straight between the engine and the host ----
+// ---- Saved state: bytes are passed directly between the engine and the host ----
 
-// Both return 0 if the host fails.
+// Both return 0 if the host reports a failure.
 __attribute__((import_module("env"), import_name("state_write"))) uint32_t
 host_state_write(const void *bytes, size_t size_bytes);
 __attribute__((import_module("env"), import_name("state_read"))) uint32_t
@@ -693,7 +692,7 @@ static bool read_state(void *context, void *bytes, size_t size_bytes) {
 }
 
 // Saves a session, or the prefix cache (0). k_type, v_type: types of a session's saved keys and
-// values; -1: the engine's own. numbers: bytes.
+// values; -1: the engine's own. Sets numbers[0] to the size in bytes.
 WEB_EXPORT("state_bytes")
 wick_status web_state_bytes(const wick_engine *engine, uint32_t session, int32_t k_type,
                             int32_t v_type) {
@@ -710,7 +709,7 @@ wick_status web_state_save(wick_engine *engine, uint32_t session, int32_t k_type
                                   &sink, &last_error);
 }
 
-// numbers: the places WEB_STATE_*; session 0: a prefix cache was loaded.
+// Sets numbers[WEB_STATE_*]; session 0: a prefix cache was loaded.
 WEB_EXPORT("state_load") wick_status web_state_load(wick_engine *engine, double size_bytes) {
   const wick_state_source source = {NULL, read_state, (uint64_t)size_bytes};
   wick_state_loaded loaded = {0};

@@ -1,6 +1,6 @@
-// web/extras_web.c — the module of extras (base/extras.h) as JavaScript sees it
-// (js/wasm/module_part.js): it reports whether a model waits for it, and learns when it has
-// arrived.
+// web/extras_web.c — the interface of the extras module (base/extras.h) to JavaScript
+// (js/wasm/module_part.js): reports whether a model is waiting for the module, and is notified when
+// it is loaded.
 #include <stdint.h>
 
 #include "base/extras.h"

@@ -5,13 +5,14 @@
 import { engine, engineFlags, sampling } from '../include/options.mjs';
 
 /**
- * Records that JavaScript fills: 32-bit fields in this order; a u64 is two of them, and a bool the
- * first byte of one. A `size` is an address or a size_t, which has 8 bytes in modules with 64-bit
- * addresses. The structs of `web` are declared in web/layout.h, the others in include/wick.h.
+ * Records that JavaScript fills: 32-bit fields in this order; a u64 takes two of them, and a bool
+ * is the first byte of one. A `size` is an address or a size_t, which has 8 bytes in modules with
+ * 64-bit addresses. The structs of `web` are declared in web/layout.h, the others in
+ * include/wick.h.
  * @type {Record<string, Record<string, 'u32' | 'i32' | 'f32' | 'u64' | 'bool' | 'size'>>}
  */
 export const filled = {
-  // for web_engine_create
+  // web_engine_create
   web_config: {
     memory_bytes_max_low: 'u32',
     memory_bytes_max_high: 'u32',
@@ -26,25 +27,25 @@ export const filled = {
     v_type: 'u32',
     timer_grain_us: 'u32',
     choose_threads: 'u32',
-    swap: 'u32', // 0: never, 1: where it pays, 2: always
-    pre_tokenizer: 'size', // a name's address and its bytes
+    swap: 'u32', // 0: never, 1: if it is faster, 2: always
+    pre_tokenizer: 'size', // the address and the size of a name
     pre_tokenizer_bytes: 'u32',
-    tables: 'u32', // of wick_tables; not WICK_TABLES_INSIDE: the host reads rows
+    tables: 'u32', // a wick_tables; unless WICK_TABLES_INSIDE, the host reads rows
     media_like_llama_cpp: 'u32',
   },
-  // for web_request_submit; arrays are an address and a count, text is an address and its bytes
+  // web_request_submit; arrays are an address and a count, text is an address and a size in bytes
   web_request: {
     text: 'size',
     text_bytes: 'u32',
-    tokens: 'size', // ids take precedence over text if token_count is not 0
+    tokens: 'size', // ids, which take precedence over text if token_count is not 0
     token_count: 'u32',
     tokenize_flags: 'u32',
     max_tokens: 'u32',
     sampling: 'size', // a wick_sampling
-    stops: 'size', // addresses of texts
+    stops: 'size', // addresses of strings
     stop_bytes: 'size', // their sizes
     stop_count: 'u32',
-    flags: 'u32', // of WEB_REQUEST_FLAGS
+    flags: 'u32', // bits of WEB_REQUEST_FLAGS
     session: 'u32',
     prefill_only: 'u32',
     drop_first: 'u32',
@@ -52,15 +53,15 @@ export const filled = {
     priority: 'i32',
     passes_waited: 'u32',
     completions: 'u32',
-    speculation: 'u32', // 0: where it pays, 1: never, 2: always
+    speculation: 'u32', // 0: if it is faster, 1: never, 2: always
     forced: 'size',
     forced_count: 'u32',
     salt: 'size',
     salt_bytes: 'u32',
-    grammar_kind: 'u32', // of wick_grammar_kind; 0: none
+    grammar_kind: 'u32', // a wick_grammar_kind; 0: none
     grammar: 'size',
     grammar_bytes: 'u32',
-    adapters: 'size', // of wick_adapter_use
+    adapters: 'size', // an array of wick_adapter_use
     adapter_count: 'u32',
     limits_reasoning: 'u32', // 1: the three fields below are used
     reasoning_tokens: 'u32',
@@ -78,25 +79,25 @@ export const filled = {
   wick_sampling: {
     seed: 'u64',
     ...Object.fromEntries(Object.entries(sampling).map(([name, { type }]) => [name, type])),
-    samplers: 'size', // a text that ends in 0; 0: the default order
-    bias: 'size', // of wick_bias
+    samplers: 'size', // a NUL-terminated string; 0: the default order
+    bias: 'size', // an array of wick_bias
     bias_count: 'u32',
     logprobs: 'u32', // number of alternatives
-    logprob: 'bool', // the chosen token's own
-    dry_sequence_breakers: 'size', // addresses of texts; 0: the default ones
+    logprob: 'bool', // whether to return the sampled token's own
+    dry_sequence_breakers: 'size', // addresses of strings; 0: the default ones
     dry_breaker_bytes: 'size', // their sizes
     dry_breaker_count: 'u32',
     logprobs_after: 'bool',
   },
-  // for web_embed_begin
+  // web_embed_begin
   web_embed: {
-    texts: 'size', // of wick_embed_text
+    texts: 'size', // an array of wick_embed_text
     text_count: 'u32',
     pooling: 'u32',
     dimensions: 'u32',
     normalizes: 'u32',
     truncates: 'u32',
-    adapters: 'size', // of wick_adapter_use
+    adapters: 'size', // an array of wick_adapter_use
     adapter_count: 'u32',
   },
   wick_embed_text: {
@@ -116,9 +117,9 @@ export const filled = {
     prefix: 'size',
     prefix_bytes: 'u32',
   },
-  // for web_media_tokenize
+  // web_media_tokenize
   web_media_prompt: {
-    chat: 'size', // a web_chat; 0: a text
+    chat: 'size', // a web_chat; 0: plain text
     text: 'size',
     text_bytes: 'u32',
     marker: 'size',
@@ -137,7 +138,7 @@ export const filled = {
 };
 
 /**
- * Records of include/wick.h that JavaScript reads: where each field begins, and its size in bytes.
+ * Records of include/wick.h that JavaScript reads: the offset of each field, and its size in bytes.
  * @type {Record<string, {as: string, sizeBytes: number, fields: Record<string, [at: number, sizeBytes: number]>}>}
  */
 export const read = {
@@ -180,13 +181,13 @@ export const read = {
 };
 
 /**
- * Calls with several results put them into `numbers` of web/exports.c, each at its place.
+ * Calls with several results store them in `numbers` of web/exports.c, at these indexes.
  * @type {Record<string, string[]>}
  */
 export const results = {
-  // web_engine_counters: the allocator's counters; then the number of threads that have started,
-  // that a pass of one token uses, and that a micro-batch uses; then the budget, less the memory
-  // that the host refused
+  // web_engine_counters: the allocator's counters; the number of threads that have started, that a
+  // pass with one token uses, and that a micro-batch uses; then the budget, less the memory that
+  // the host did not provide
   counter: [
     ...['budget_bytes', 'bytes_now', 'bytes_peak', 'calls', 'blocks_now'],
     ...['threads', 'threads_decode', 'threads_prefill', 'limit_bytes'],
@@ -206,7 +207,7 @@ export const results = {
   media: ['id', 'tokens', 'rows', 'tiles', 'macs', 'rows_bytes', 'encode_bytes', 'is_ready'],
 };
 
-/** Numbers of C: JavaScript has their names without the prefix. @type {Record<string, number>} */
+/** Constants of C; JavaScript has their names without the prefix. @type {Record<string, number>} */
 export const constants = {
   WICK_STEP_IDLE: 0,
   WICK_STEP_PROGRESS: 1,
@@ -244,9 +245,9 @@ export const constants = {
   WEB_HELPER_STACK_BYTES: 131072,
 };
 
-/** Numbers that are defined only here. @type {Record<string, number>} */
+/** Constants that are defined only here. @type {Record<string, number>} */
 export const own = {
-  // A request that is paused until its reader continues keeps its place, so there are more places than requests
+  // A request that is paused until its reader continues keeps its slot, so there are more slots than requests
   // that run together.
   WEB_REQUESTS_MAX: 1024,
 };

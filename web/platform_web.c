@@ -1,5 +1,5 @@
-// web/platform_web.c — platform.h where JavaScript is the host (js/wasm/wasm_module.js supplies the
-// imports). Threads are in thread_web.c.
+// web/platform_web.c — implements platform.h with JavaScript as the host (js/wasm/wasm_module.js
+// supplies the imports). Threads are in thread_web.c.
 #include "platform/platform.h"
 #include "web_heap.h"
 

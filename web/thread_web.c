@@ -1,9 +1,9 @@
-// web/thread_web.c — threads whose workers are owned by JavaScript: a table with a place for each
+// web/thread_web.c — threads whose workers are owned by JavaScript: a table with a slot for each
 // helper.
 //
 //   EMPTY --platform_thread_start--> GIVEN --the helper--> TAKEN --entry returns--> LEFT
 //     ^------------- platform_thread_join (GIVEN: withdrawn; LEFT: after the wait) ---'
-//   EMPTY --web_helpers_dismiss--> GONE, for ever
+//   EMPTY --web_helpers_dismiss--> GONE, permanently
 #include "thread_web.h"
 
 #include <limits.h>
@@ -23,7 +23,7 @@ typedef enum place_state {
 } place_state;
 
 typedef struct helper_place {
-  _Atomic uint32_t state;  // place_state
+  _Atomic uint32_t state;  // a place_state
   void (*entry)(void *);
   void *argument;
 } helper_place;
@@ -59,7 +59,7 @@ static void enter(helper_place *place, uint32_t state) {
   platform_wake32((const uint32_t *)&place->state, UINT_MAX);
 }
 
-// A helper's main function, on the stack that JavaScript has set.
+// The main function of a helper, which runs on the stack that JavaScript has set.
 __attribute__((export_name("helper_main"))) void web_helper_main(uint32_t index) {
   helper_place *place = &places[index];
   for (;;) {
@@ -73,8 +73,8 @@ __attribute__((export_name("helper_main"))) void web_helper_main(uint32_t index)
   }
 }
 
-// Ends the helpers when all engines are destroyed. JavaScriptCore (for a long time) and Deno cannot
-// end a worker that waits.
+// Ends the helpers once all engines are destroyed. Some versions of JavaScriptCore, and Deno,
+// cannot terminate a waiting worker.
 __attribute__((export_name("helpers_dismiss"))) void web_helpers_dismiss(void) {
   for (uint32_t i = 0; i < place_count; i++) enter(&places[i], PLACE_GONE);
 }

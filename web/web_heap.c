@@ -1,7 +1,7 @@
-// web/web_heap.c — a first-fit allocator with a list of free blocks in the order of their
-// addresses, in which neighbours are merged. Blocks in use have no header: the caller of
-// web_heap_free passes the size. The memory grows by the missing size of the last free block, so a
-// big block costs only its own size.
+// web/web_heap.c — a first-fit allocator with a list of free blocks sorted by address, in which
+// neighbours are merged. Blocks in use have no header: the caller of web_heap_free passes the size.
+// The memory grows only by the size that the last free block lacks, so a large block costs only its
+// own size.
 //
 //   | stack | data | helpers' stacks | used | free | used | ... | free | <- the memory's end
 //                                    first free blocks contain {size, next}
@@ -14,17 +14,17 @@
 
 enum {
   WASM_PAGE_BYTES = 65536,
-  GROW_BYTES_MIN = 4 * WASM_PAGE_BYTES  // several small blocks share one growth
+  GROW_BYTES_MIN = 4 * WASM_PAGE_BYTES  // so that several small blocks share one memory.grow
 };
 
-// Ends are 64-bit numbers, because the end of a full memory with 32-bit addresses is 2^32.
+// End addresses are 64-bit, because the end of a full memory with 32-bit addresses is 2^32.
 typedef struct free_block {
   size_t size_bytes;  // with these two words, a multiple of a cache line
   struct free_block *next;
 } free_block;
 
 static free_block *first_free;
-static uint64_t end_max;  // of the fully grown memory
+static uint64_t end_max;  // the end of the fully grown memory
 
 static uint64_t memory_end(void) {
   return (uint64_t)__builtin_wasm_memory_size(0) * WASM_PAGE_BYTES;
@@ -75,7 +75,7 @@ uint64_t web_heap_bytes_left(void) {
   return left;
 }
 
-// The block that ends where the memory ends, or NULL.
+// Returns the block that ends where the memory ends, or NULL.
 static free_block *last_free(void) {
   free_block *block = first_free;
   while (block != NULL && block->next != NULL) block = block->next;
@@ -90,7 +90,7 @@ static bool grow_by(uint64_t size_bytes) {
   return true;
 }
 
-// Takes `size_bytes` from the beginning of the first block that is large enough.
+// Takes `size_bytes` from the start of the first block that is large enough.
 static void *take(size_t size_bytes) {
   free_block **link = &first_free;
   while (*link != NULL && (*link)->size_bytes < size_bytes) link = &(*link)->next;

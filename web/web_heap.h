@@ -9,10 +9,10 @@
 // The heap begins at `first` (the end of data and of the helpers' stacks), and the memory can grow
 // to `pages_max` pages of WebAssembly. Called once, first.
 void web_heap_start(uintptr_t first, uint32_t pages_max);
-// The free bytes, and the amount by which the memory can still grow.
+// Returns the number of free bytes plus the amount by which the memory can still grow.
 uint64_t web_heap_bytes_left(void);
 
-// The block is 64-byte aligned and not zeroed. NULL if the memory cannot grow so far.
+// Returns a block that is 64-byte aligned and not zeroed; NULL if the memory cannot grow enough.
 void *web_heap_alloc(size_t size_bytes);
 // `size_bytes` is the size that was passed to web_heap_alloc.
 void web_heap_free(void *block, size_t size_bytes);

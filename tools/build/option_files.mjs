@@ -337,7 +337,7 @@ function optionsInJs() {
     });
   const neutral = numbers.filter(([, { byDefault }]) => byDefault !== undefined);
   return [
-    "// js/base/option_table.js — a request's options that are numbers, and the subjects of errors.",
+    '// js/base/option_table.js — numeric options of a request, and the subjects of errors.',
     `// ${madeOf}`,
     '',
     '/** @typedef {{field: string, byDefault: number, min: number, max?: number, whole?: boolean}} NumberOption */',
@@ -360,7 +360,7 @@ function optionsInJs() {
     }),
     '};',
     '',
-    "/** An engine's options that are numbers, in the order of web_config. */",
+    '/** Numeric options of an engine, in the order of web_config. */',
     'export const engineNumbers = {',
     ...Object.entries(engine).flatMap(([, { js, min = 0, max = U32_MAX, byDefault = 0 }]) =>
       property(js, { byDefault, min, max, whole: true }),
@@ -374,12 +374,12 @@ function optionsInJs() {
     ),
     '};',
     '',
-    '/** Defaults of the commands that differ from those: all samplers are off. */',
+    '/** Defaults of the commands where they differ: all samplers are off. */',
     `export const plainSampling = { ${neutral
       .map(([name, option]) => `${jsOf(name, option)}: ${option.off}`)
       .join(', ')} };`,
     '',
-    "/** The commands' options. */",
+    '/** Maps the options of the commands to those of the package. */',
     'export const commandOptions = {',
     ...[...numbers, ...Object.entries(request)].map(
       ([name, option]) => `  '${cliOf(name, option)}': '${jsOf(name, option)}',`,
@@ -405,12 +405,12 @@ function optionsInJs() {
     }),
     '};',
     '',
-    "/** Other servers' names of fields over HTTP, and ours. @type {Record<string, string>} */",
+    "/** Other servers' names for HTTP fields, and ours. @type {Record<string, string>} */",
     'export const fieldAliases = {',
     ...Object.entries(aliases).map(([name, own]) => `  ${name}: '${own}',`),
     '};',
     '',
-    '/** Numeric options of createHandler with their defaults; below, those with one or several strings. */',
+    '/** Numeric options of createHandler with their defaults. The options below take one or several strings. */',
     'export const handlerCounts = {',
     ...handlerRows
       .filter(([, { kind }]) => kind === 'count')
@@ -421,17 +421,17 @@ function optionsInJs() {
       .map(([name]) => `'${name}'`)
       .join(', ')}];`,
     '',
-    '/** The interval of comment lines in a stream before its first token. */',
+    '/** The interval in ms between comment lines in a stream before its first token. */',
     `export const SILENCE_MS = ${server.silenceMs.byDefault};`,
     '',
-    '/** Options of `wick serve`: createHandler, and what --help says. @type {[option: string, name: string, value: string, about: string][]} */',
+    '/** Options of `wick serve`, with the options of createHandler and the lines of --help. @type {[option: string, name: string, value: string, about: string][]} */',
     'export const serveOptions = [',
     ...Object.entries(server).flatMap(([name, { cli }]) =>
       cli ? listOf([cli[0], name, cli[1], cli[2]]) : [],
     ),
     '];',
     '',
-    '/** Other names of paths over HTTP. @type {Record<string, string>} */',
+    '/** Aliases of HTTP paths. @type {Record<string, string>} */',
     'export const pathAliases = {',
     ...Object.entries(paths).map(([name, own]) => `  '${name}': '${own}',`),
     '};',

@@ -5,8 +5,8 @@
 
 void __multi3(uint64_t *product, uint64_t a_low, uint64_t a_high, uint64_t b_low, uint64_t b_high);
 
-// 128-bit product modulo 2^128, least significant word first. clang calls it for checks whether a
-// 64-bit product overflows (base/checked.h), however they are written.
+// Computes a 128-bit product modulo 2^128, least significant word first. clang calls it to check
+// whether a 64-bit product overflows (base/checked.h), no matter how the check is written.
 void __multi3(uint64_t *product, uint64_t a_low, uint64_t a_high, uint64_t b_low, uint64_t b_high) {
   const uint64_t half = 0xffffffff;
   const uint64_t low = (a_low & half) * (b_low & half);

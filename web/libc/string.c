@@ -1,18 +1,18 @@
 // web/libc/string.c — <string.h> for the freestanding web build and the WASI builds.
 //
-// Copies and fills are loops. memory.copy and memory.fill would call the C library of the host.
-// Many of these use 512-bit vectors, after which the processor lowers its clock by 13 % for a
+// Copies and fills are loops. memory.copy and memory.fill would call the host's C library.
+// Many C libraries use 512-bit vectors, after which the processor lowers its clock by 13 % for a
 // millisecond (docs/lab/kernels.md).
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
-// From this size on memory.copy or memory.fill: copies this large happen only when no products
-// wait.
+// From this size, memory.copy or memory.fill are used: copies this large happen only when no matrix
+// products are pending.
 enum { BULK_BYTES = 1 << 16 };
 
-// 16 bytes at any address.
+// 16 bytes at an unaligned address.
 typedef uint8_t vector __attribute__((vector_size(16), aligned(1), may_alias));
 
 void *memcpy(void *restrict target, const void *restrict source, size_t size_bytes) {
