@@ -1,4 +1,4 @@
-// component/abi.c — memory for data from the host.
+// component/abi.c — allocates memory for data from the host.
 #include "abi.h"
 
 #include <stdlib.h>

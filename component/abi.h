@@ -10,15 +10,15 @@
   __attribute__((__import_module__(interface), __import_name__(name)))
 #define ABI_EXPORT(name) __attribute__((__export_name__(name)))
 
-typedef int32_t abi_handle;  // of a resource, stream, future, waitable
+typedef int32_t abi_handle;  // a resource, stream, future or waitable
 
 typedef struct abi_list {  // also a string
-  void *items;             // of the C library, made by cabi_realloc
+  void *items;             // allocated by cabi_realloc with the C library
   uint32_t count;
 } abi_list;
 
-typedef struct abi_result {  // of a handle or a list; also an option and a variant
-  uint8_t is_error;          // which of the cases
+typedef struct abi_result {  // a result with a handle or a list; also an option or a variant
+  uint8_t is_error;          // the index of the case
   union {
     abi_handle handle;
     abi_list list;  // or a string
@@ -29,7 +29,7 @@ typedef struct abi_result {  // of a handle or a list; also an option and a vari
   };
 } abi_result;
 
-// Room for a result whose error is wasi:http's error-code, which is not read.
+// Space for a result with an error-code of wasi:http, which is not read.
 typedef struct abi_error_room {
   uint64_t words[6];
 } abi_error_room;

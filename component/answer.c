@@ -1,4 +1,4 @@
-// component/answer.c — the bodies of answers, in OpenAI's format.
+// component/answer.c — writes response headers and bodies in OpenAI's format.
 #include "answer.h"
 
 #include <stdlib.h>
@@ -72,7 +72,7 @@ void answer_keep_alive(answer *to, uint64_t now_us, uint32_t silence_ms) {
 
 #define DOTTED(major, minor, patch) #major "." #minor "." #patch
 #define VERSION_TEXT(major, minor, patch) DOTTED(major, minor, patch)
-// Answers of one version are the same for a model and a seed.
+// Responses of one version are the same for a given model and seed.
 #define FINGERPRINT "wick-" VERSION_TEXT(WICK_VERSION_MAJOR, WICK_VERSION_MINOR, WICK_VERSION_PATCH)
 
 static void open_head(json_writer *json, const server *of, const answer *to, const char *object) {
@@ -84,7 +84,7 @@ static void open_head(json_writer *json, const server *of, const answer *to, con
   json_text(json, "system_fingerprint", FINGERPRINT);
 }
 
-// One list of two, each of which may be empty.
+// Writes two lists, each of which may be empty, as one.
 static void put_list(buffer *out, const char *name, const buffer *first, const buffer *items) {
   buffer_put_text(out, name);
   buffer_put(out, first->bytes, first->size_bytes);
@@ -118,7 +118,7 @@ static const char *finish_of(const choice *ended) {
   return ended->has_called && ended->finish[0] == 's' ? "tool_calls" : ended->finish;
 }
 
-// The reason of a choice's end; and, as in vLLM's server, the stop string.
+// Writes a choice's finish reason and, as in vLLM's server, the stop string.
 static void put_finish(json_writer *json, answer *to, const choice *ended, const char *finish) {
   json_text(json, "finish_reason", finish);
   if (finish == NULL || ended->stop == 0) return;
@@ -180,7 +180,7 @@ static void open_choice(json_writer *json, const answer *to, const choice *from)
   json_u64(json, "index", (uint64_t)(from - to->choices));
 }
 
-// The rest of a chunk after the delta or the text.
+// Writes the rest of a chunk after the delta or the text.
 static void end_chunk(json_writer *json, answer *to, choice *from, const char *finish) {
   put_logprobs(json, to, from);
   put_finish(json, to, from, finish);

@@ -1,5 +1,5 @@
-// component/answer.h — the answer to a request: its head, its body while it is being written, and
-// the completions for which it waits. Bodies have OpenAI's format.
+// component/answer.h — the response to a request: its headers, its body while it is being written,
+// and the completions that it waits for. Bodies have OpenAI's format.
 #ifndef WICK_COMPONENT_ANSWER_H
 #define WICK_COMPONENT_ANSWER_H
 
@@ -9,15 +9,15 @@
 typedef struct server server;
 
 typedef enum answer_kind {
-  ANSWER_FIXED,    // it waits for nothing
+  ANSWER_FIXED,    // does not wait for the engine
   ANSWER_CHAT,     // of /v1/chat/completions
   ANSWER_TEXT,     // of /v1/completions
-  ANSWER_RESPONSE  // of /v1/responses: a chat completion in another format (response.h)
+  ANSWER_RESPONSE  // of /v1/responses: a chat completion in a different format (response.h)
 } answer_kind;
 
 enum { ANSWER_CHOICES_MAX = 16 };
 
-// A request's body, which is kept as long as it is needed.
+// A request's body, which is kept until it is no longer needed.
 typedef struct asked_body {
   buffer source;
   body read;
@@ -29,62 +29,62 @@ typedef struct response response;    // response.h
 
 typedef struct answer {
   struct answer *next;  // in the server's list
-  // Its head, which is valid once has_head is set. When a generation has begun, the head already
-  // exists, except for the status of a failure.
+  // Its headers, which are valid once has_head is set. They are already set when a generation
+  // begins, except for the status of a failure.
   bool has_head;
-  uint16_t status;                   // of HTTP
+  uint16_t status;                   // the HTTP status
   const char *content_type, *allow;  // NULL: no such header
   char request_id[RANDOM_NAME_BYTES + 4];
-  // for CORS: whether the answer depends on the origin; the origin that may read it and the headers
-  // that a page may send, both terminated; empty: no such header
+  // for CORS: whether the response depends on the origin; the origin that may read it and the
+  // headers that a page may send, both terminated; empty: no such header
   bool varies, is_preflight;
   buffer origin, asked_headers;
   buffer ignored;  // ignored fields of the request, terminated; empty: none
   // Its body. The sender empties `out`; once is_done is set, nothing is added to it.
   buffer out;
   bool is_done;
-  // The kind of event for which it waits.
+  // What it waits for.
   answer_kind kind;
   uint32_t route;        // index in the server's list
-  const char *tenant;    // the salt of its key; NULL: there are no keys
-  bool is_generation;    // it counts as a generation
-  asked_body *asked;     // NULL: not needed any more
-  embedding *embedding;  // NULL: it waits for no vectors
-  media_job *media;      // NULL: its messages have only texts
+  const char *tenant;    // the salt of its key; NULL: no keys are set
+  bool is_generation;    // whether it counts as a generation
+  asked_body *asked;     // NULL: no longer needed
+  embedding *embedding;  // NULL: it does not wait for vectors
+  media_job *media;      // NULL: its messages contain only text
   response *response;    // of ANSWER_RESPONSE
   bool is_streamed, includes_usage, has_logprobs;
-  bool has_events;        // of a stream: the engine has returned an event
+  bool has_events;        // for a stream: whether the engine has returned an event
   uint64_t comment_us;    // when the last comment line was added
-  bool sends_pieces;      // as they arrive; otherwise everything is kept until the end
+  bool sends_pieces;      // sends pieces as they arrive; otherwise everything is kept until the end
   uint32_t alternatives;  // reported for each token
   buffer stops;           // the stop strings in JSON, each terminated
-  choice *choices;        // [choice_count]; those of a prompt are consecutive
+  choice *choices;        // [choice_count]; the choices of a prompt are consecutive
   uint32_t choice_count, choices_a_prompt, choices_open;
   char id[RANDOM_NAME_BYTES + 12];
   int64_t created_s;
   // For the log and the metrics.
   char method[16];
-  uint64_t begun_us, first_us;  // first_us: when the first token arrived; 0: none has
-  uint64_t tokens_embedded;     // number of tokens that were read for vectors
+  uint64_t begun_us, first_us;  // first_us: when the first token arrived; 0: not yet
+  uint64_t tokens_embedded;     // number of tokens processed for vectors
   refusal refused;              // why it failed; status 0: it has not failed
 } answer;
 
 // ---- bodies (answer.c) ----
 
-// Ends an answer whose head does not exist yet.
+// Ends an answer whose headers have not been set yet.
 void answer_refuse(answer *to, const refusal *why);
 void answer_give(answer *to, const char *content_type);  // status 200; `out` is its body
 void answer_forget_body(answer *to);
-// Its headers, one after the other.
+// Passes its headers to `sink`, one after the other.
 typedef void (*header_sink)(void *context, const char *name, const char *value);
 void answer_put_headers(const answer *reply, header_sink sink, void *context);
-// Adds a comment line to a stream whose engine has been silent since its head: clients and proxies
-// time out after a minute.
+// Adds a comment line to a stream that has sent nothing since its headers: clients and proxies time
+// out after a minute.
 void answer_keep_alive(answer *to, uint64_t now_us, uint32_t silence_ms);
-// The parts of a stream: its start, a piece, the end of a choice, and its end.
+// Write the parts of a stream: its start, a piece, the end of a choice, and its end.
 void answer_begin_stream(const server *of, answer *to);
 void answer_put_delta(const server *of, answer *to, choice *from, const delta *piece);
-void answer_put_logprobs(const server *of, answer *to, choice *from);  // of tokens without a text
+void answer_put_logprobs(const server *of, answer *to, choice *from);  // of tokens without text
 void answer_put_end(const server *of, answer *to, choice *from);
 void answer_end_stream(const server *of, answer *to);
 // Writes the body of an answer whose choices have all ended.
@@ -92,16 +92,17 @@ void answer_put_whole(const server *of, answer *to);
 
 // ---- completions (generation.c) ----
 
-// Prepares for this number of choices. Returns false if the answer was refused for lack of memory.
+// Prepares for this number of choices. Returns false if the request was rejected for lack of
+// memory.
 bool generation_prepare(answer *to, answer_kind kind, const wanted *asked, uint32_t choice_count,
                         refusal *refused);
-// Queues a prompt for the next `asked->request.completions` choices from `first` on.
+// Queues a prompt for the next `asked->request.completions` choices, starting at `first`.
 bool generation_submit(const server *of, answer *to, uint32_t first, const wanted *asked,
                        refusal *refused);
 // Called once all prompts are submitted.
 void generation_start(const server *of, answer *to);
-// Handles an event of one of its requests; returns false if it belongs to none of them. If the
-// answer is done while choices are open, generation_cancel is called as soon as all events are
+// Handles an event of one of its requests; returns false if it does not belong to any of them. If
+// the answer is done while choices are open, generation_cancel is called once all events are
 // handled.
 bool generation_take(const server *of, answer *to, const wick_event *event);
 void generation_cancel(const server *of, answer *to);

@@ -9,7 +9,7 @@
 
 enum { BODY_ROOT = 1 };
 
-// Texts of its fields are valid until body_end.
+// Strings of its fields are valid until body_end.
 typedef struct body {
   const char *bytes;  // terminated
   memory_gate memory;
@@ -20,31 +20,31 @@ typedef struct body {
 // bytes [size_bytes] must be terminated and outlive the body. Returns false if they are not a JSON
 // object. body_end must be called in any case.
 bool body_read(body *read, const char *bytes, size_t size_bytes, refusal *refused);
-// Checks that no field of the body has more items than these. Items cost work for which other
-// requests wait. A list of numbers is the tokens of one text.
+// Checks that no field of the body has more items than this. Items cost work that delays other
+// requests. A list of numbers counts as one item, because it contains the tokens of one input.
 bool body_check_lists(const body *read, uint32_t items_max, refusal *refused);
 void body_end(body *read);
-// Zeroed memory that is valid until body_end; NULL, with a refusal, if there is none.
+// Returns zeroed memory that is valid until body_end, or NULL and a refusal if memory is full.
 void *body_alloc(body *read, size_t count, size_t item_bytes, refusal *refused);
 
 static inline const json_node *body_node(const body *read, uint32_t node) {
   return document_node(&read->document, node);
 }
-// A member of an object; 0 if it is missing or null. A field of the body may have another server's
-// name (FIELD_ALIASES).
+// Returns a member of an object; 0 if it is missing or null. A field of the body may also have
+// another server's name (FIELD_ALIASES).
 uint32_t body_find(const body *read, uint32_t object, const char *name);
 bool body_is_true(const body *read, uint32_t node);
-bool body_is(const body *read, uint32_t node, const char *text);  // a string with this text
+bool body_is(const body *read, uint32_t node, const char *text);  // whether it is this string
 // A number.
 double body_number(const body *read, uint32_t node);
 wick_text body_text(const body *read, uint32_t node);  // of a string
-// Whether a list has token ids, which is the case if its first item is a number.
+// Whether a list contains token ids, judging by its first item.
 bool body_are_tokens(const body *read, uint32_t node);
-// The ids of such a list, valid until body_end. A value that is not an id is refused with the
-// field's message.
+// Returns the ids of such a list, valid until body_end. A value that is not an id is rejected with
+// the field's message.
 bool body_take_tokens(body *read, uint32_t list, const int32_t **tokens, size_t *token_count,
                       bool (*refuse_field)(refusal *), refusal *refused);
-// The text of a node as written in the body.
+// Returns the JSON text of a node as written in the body.
 wick_text body_source(const body *read, uint32_t node);
 void body_put_source(const body *read, uint32_t node, buffer *out);
 

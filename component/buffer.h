@@ -8,13 +8,14 @@
 typedef struct buffer {
   char *bytes;
   size_t size_bytes, capacity;
-  bool has_failed;  // memory ran out; later bytes are lost
+  bool has_failed;  // memory ran out; later bytes are dropped
 } buffer;
 
 // A wick_text_sink and a json_sink, whose context is the buffer.
 void buffer_put(void *to, const char *bytes, size_t size_bytes);
 void buffer_put_text(buffer *to, const char *text);
-// Room for this many bytes after its content, to be added with buffer_grow; NULL: no memory.
+// Reserves space for this many bytes after its content, to be added with buffer_grow; NULL: no
+// memory.
 char *buffer_reserve(buffer *to, size_t size_bytes);
 void buffer_grow(buffer *to, size_t size_bytes);
 // Removes the content and keeps the memory.

@@ -23,7 +23,7 @@ static const field fields_chat[] = {FIELDS_CHAT_USED(PLAIN_FIELD)
                                     {"lora", FIELD_IGNORED, 0, 0, NULL},
                                     {NULL, FIELD_IGNORED, 0, 0, NULL}};
 
-// Clients keep further members in their messages, and send them.
+// Clients store additional members in their messages and send them.
 static const field fields_message[] = {{"role", FIELD_TEXT, 0, 0, NULL},
                                        {"tool_call_id", FIELD_TEXT, 0, 0, NULL},
                                        {"reasoning_content", FIELD_TEXT, 0, 0, NULL},
@@ -65,7 +65,7 @@ static bool check_calls(const body *read, uint32_t node, const char *name, refus
     const uint32_t function = body_find(read, one, "function");
     const uint32_t called = body_find(read, function, "name");
     const uint32_t arguments = body_find(read, function, "arguments");
-    const json_kind kind = body_node(read, arguments)->kind;  // Ollama's clients have objects
+    const json_kind kind = body_node(read, arguments)->kind;  // Ollama clients send objects
     const bool has_arguments = kind == JSON_STRING || kind == JSON_OBJECT;
     if (body_node(read, called)->kind == JSON_STRING && has_arguments) continue;
     char at[REFUSAL_PARAM_BYTES];
@@ -174,7 +174,7 @@ static bool has_tool(const body *read, uint32_t list, document_text name) {
   return false;
 }
 
-// Sets *list to the tools that may be called; 0 for none.
+// Sets *list to the tools that may be called; 0 if there are none.
 static bool take_tools(const body *read, uint32_t *list, refusal *refused) {
   const uint32_t tools = body_find(read, BODY_ROOT, "tools");
   const uint32_t choice = body_find(read, BODY_ROOT, "tool_choice");
@@ -203,7 +203,7 @@ static bool take_tools(const body *read, uint32_t *list, refusal *refused) {
 
 // ---- the prompt ----
 
-// Z.ai's, Moonshot's and DeepSeek's switch.
+// Checks the field with which Z.ai, Moonshot and DeepSeek switch reasoning.
 static bool check_thinking(const body *read, refusal *refused) {
   const uint32_t thinking = body_find(read, BODY_ROOT, "thinking");
   const uint32_t type = body_find(read, thinking, "type");
@@ -211,8 +211,8 @@ static bool check_thinking(const body *read, refusal *refused) {
          refuse_value(refused, "thinking", "an object with the type enabled or disabled");
 }
 
-// The switch under both names that templates have for it; members of chat_template_kwargs take
-// precedence.
+// Writes the reasoning switch under both names that templates use; members of chat_template_kwargs
+// take precedence.
 static void put_thinking(json_writer *json, const body *read, uint32_t more) {
   static const char *const NAMES[] = {"enable_thinking", "thinking"};
   const uint32_t given = body_find(read, BODY_ROOT, NAMES[0]);
@@ -229,7 +229,7 @@ static const media_set *media_of(const answer *to) {
   return to->media == NULL ? NULL : &to->media->set;
 }
 
-// The object that the template reads. `media` NULL: messages have only texts.
+// Writes the object that the template reads. `media` NULL: messages contain only text.
 static void put_conversation(buffer *out, const body *read, uint32_t tools, const media_set *media,
                              media_form form) {
   json_writer json;
@@ -261,11 +261,11 @@ static void put_conversation(buffer *out, const body *read, uint32_t tools, cons
   json_close(&json, '{');
 }
 
-// ---- constraints on the text ----
+// ---- constraints on the output ----
 
 static const field fields_text_format[] = {{"type", FIELD_IGNORED, 0, 0, NULL},
                                            {NULL, FIELD_IGNORED, 0, 0, NULL}};
-// The field `schema` is llama.cpp's way to request one.
+// llama.cpp's clients send the schema in the field `schema`.
 static const field fields_object_format[] = {{"type", FIELD_IGNORED, 0, 0, NULL},
                                              {"schema", FIELD_OBJECT, 0, 0, NULL},
                                              {NULL, FIELD_IGNORED, 0, 0, NULL}};
@@ -318,7 +318,7 @@ static bool take_format(const body *read, wick_grammar *grammar, refusal *refuse
 typedef struct conversation {
   wanted asked;
   wick_conversation of;  // of the request
-  uint32_t tools;        // that may be called; 0: none
+  uint32_t tools;        // the tools that may be called; 0: none
   wick_grammar grammar;  // of the content
   buffer json;           // the object that the template reads
 } conversation;
@@ -355,7 +355,7 @@ static bool take_json(const body *read, const media_set *media, media_form form,
          refuse(refused, 503, "nomem", NULL, "Out of memory for the messages");
 }
 
-// A prompt with images that exceeds the context is refused before they are encoded.
+// Rejects a prompt that exceeds the context before its images are encoded.
 static bool check_context(const server *of, const wick_request *request, refusal *refused) {
   wick_plan plan;
   wick_error error;
@@ -368,7 +368,7 @@ static bool check_context(const server *of, const wick_request *request, refusal
                 request->token_count, (unsigned)plan.context_tokens);
 }
 
-// Sets the prompt's tokens, in the form in which the template writes each marker once.
+// Sets the prompt's tokens, using the form in which the template writes each marker exactly once.
 static bool take_media(const server *of, const body *read, const media_set *media,
                        conversation *chat, refusal *refused) {
   wick_request *request = &chat->asked.request;

@@ -19,7 +19,7 @@ void random_name(char name[RANDOM_NAME_BYTES]) {
 
 // ---- replies ----
 
-// `broken`: a call that broke before it, or NULL.
+// `broken`: a malformed call before it, or NULL.
 static void give_part(const wick_event *event, const wick_event *broken, choice *from,
                       delta_sink sink, void *context) {
   const bool begins = event->kind == WICK_EVENT_CALL;
@@ -27,7 +27,7 @@ static void give_part(const wick_event *event, const wick_event *broken, choice 
   if (begins && piece.call_id[0] == '\0') {
     char made[RANDOM_NAME_BYTES];
     random_name(made);
-    // some templates require nine letters and digits
+    // some templates require call ids with nine letters and digits
     snprintf(piece.call_id, sizeof piece.call_id, "%.9s", made);
   }
   if (broken != NULL) piece.call_index = broken->call;
@@ -119,7 +119,7 @@ static wick_text bytes_of(wick_engine *engine, int32_t token, char scratch[TOKEN
   return text;
 }
 
-// {token, logprob, bytes} of chat completions, without its end.
+// Writes {token, logprob, bytes} of chat completions, without the closing bracket.
 static void open_token(json_writer *json, wick_text text, float logprob) {
   json_open(json, NULL, '{');
   json_string(json, "token", text.bytes, text.size_bytes);
@@ -145,7 +145,7 @@ static void add_chat(details *to, wick_engine *engine, const wick_event *event,
   json_close(&json, '{');
 }
 
-// The UTF-16 length of a UTF-8 text; invalid bytes count one each.
+// Returns the UTF-16 length of UTF-8 text; invalid bytes count one each.
 static uint32_t units_of(wick_text text) {
   uint32_t units = 0;
   for (size_t i = 0; i < text.size_bytes; i++) {

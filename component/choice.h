@@ -1,5 +1,5 @@
-// component/choice.h — one completion of a request in progress: the parts of a model's text, and
-// those that a whole answer keeps.
+// component/choice.h — one completion of a request in progress: the parts of the model's output,
+// and those that are kept for a response that is not streamed.
 #ifndef WICK_COMPONENT_CHOICE_H
 #define WICK_COMPONENT_CHOICE_H
 
@@ -15,14 +15,15 @@ typedef struct call {
 // are objects.
 typedef struct details {
   buffer tokens, logprobs, tops, offsets;
-  uint32_t text_units;  // UTF-16 units of all tokens: OpenAI's text_offset
+  uint32_t text_units;  // UTF-16 units of all tokens so far: OpenAI's text_offset
 } details;
 
 typedef struct choice {
   uint32_t request;  // the engine's number
-  bool is_open;      // its last event has not arrived
-  bool has_called;   // it has called a tool, and no call was malformed
-  bool has_parts;    // the reply to a conversation, in parts; otherwise everything is content
+  bool is_open;      // whether its last event has not arrived yet
+  bool has_called;   // whether it has called a tool, with no malformed call
+  bool has_parts;    // whether it is a reply to a conversation, in parts; otherwise everything is
+                     // content
   const wick_event *parts;  // the first part whose TOKEN or DONE event has not arrived
   // these are kept for an answer that is not streamed
   buffer content, reasoning;
@@ -30,15 +31,15 @@ typedef struct choice {
   uint32_t call_count, call_capacity;
   details details;
   // The prompt before it: the logprobs of its tokens come from a separate request that generates
-  // them. The prompt's logprobs are with the first of its choices.
+  // them. They are stored with the first choice of the prompt.
   details echo;
-  uint32_t echo_request, echo_left;  // the engine's number; tokens that have not arrived
+  uint32_t echo_request, echo_left;  // the engine's number; the tokens still missing
   bool is_echo_open;
-  // of its end
+  // the end of the choice
   const char *finish;  // "stop", "length"; NULL: not ended
-  uint32_t stop;       // 1 + the number of the stop string that ended it; 0: none did
+  uint32_t stop;       // 1 + the index of the stop string that ended it; 0: no stop string
   uint32_t tokens_prompt, tokens_cached;
-  uint32_t tokens_out;  // before the end: the number that have arrived
+  uint32_t tokens_out;  // before the end: the number of tokens that have arrived
   double queue_ms, prefill_ms, decode_ms, ttft_ms;
 } choice;
 
@@ -46,22 +47,22 @@ typedef void (*delta_sink)(void *context, choice *from, const delta *piece);
 
 // Emits the parts of the text of a TOKEN or DONE event.
 void choice_read(choice *from, const wick_event *event, delta_sink sink, void *context);
-// Adds a piece to the text of a whole answer; a delta_sink without a context.
+// Adds a piece to the text of a response that is not streamed; a delta_sink without a context.
 void choice_keep(void *nothing, choice *from, const delta *piece);
 void choice_free(choice *from);
 
 // Adds a token's logprobs, in the format of chat completions or of completions.
-// [alternatives] of the event are reported.
+// `alternatives` of them are reported.
 void details_add(details *to, wick_engine *engine, const wick_event *event, uint32_t alternatives,
                  bool is_chat);
 // Adds a token of a completion that has no logprob because no token precedes it.
 void details_add_first(details *to, wick_engine *engine, int32_t token);
 void details_clear(details *held);
 void details_free(details *held);
-// The number of UTF-16 units of a token, as counted by text_offset.
+// Returns the number of UTF-16 units of a token, as counted by text_offset.
 uint32_t details_units(wick_engine *engine, int32_t token);
 
-// 25 random digits and lower-case letters, terminated.
+// Writes 25 random digits and lower-case letters, terminated.
 enum { RANDOM_NAME_BYTES = 26 };
 void random_name(char name[RANDOM_NAME_BYTES]);
 

@@ -7,15 +7,15 @@
 
 enum { CALL_ID_BYTES = 48 };
 
-// Texts are valid during the call that receives it.
+// Strings are valid during the call that receives it.
 typedef struct delta {
-  wick_text content, reasoning;  // bytes NULL: none
+  wick_text content, reasoning;  // bytes NULL: absent
   bool is_call;
   uint32_t call_index;
-  char call_id[CALL_ID_BYTES];  // empty: the model gave none
-  wick_text call_name;          // bytes NULL if this is a further piece of the arguments
+  char call_id[CALL_ID_BYTES];  // empty: the model did not provide one
+  wick_text call_name;          // bytes NULL for a further piece of the arguments
   wick_text call_arguments;
-  bool breaks_calls;  // calls from call_index on were none; content is their text
+  bool breaks_calls;  // calls from call_index on are invalid; content is their text
 } delta;
 
 delta delta_of(const wick_event *event);

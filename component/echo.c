@@ -1,22 +1,23 @@
 // component/echo.c — `echo` of /v1/completions: the prompt's own text before each choice, and with
-// `logprobs` the probability of each of its tokens. The engine reads the prompt's first token and
-// is forced to generate the others.
+// `logprobs` the probability of each of its tokens. The engine processes the prompt's first token
+// and is forced to generate the others.
 #include "echo.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 typedef struct prompt_tokens {
-  int32_t *ids;  // [count] that the model reads
+  int32_t *ids;  // [count], the tokens that the model processes
   size_t count;
-  size_t first;  // where those of the prompt begin, after a BOS
+  size_t first;  // the index where the prompt's tokens begin, after a BOS
 } prompt_tokens;
 
 static bool refuse_memory(refusal *refused) {
   return refuse(refused, 503, "nomem", NULL, "The prompt does not fit in memory");
 }
 
-// The tokens of the prompt's text, after a BOS if the model requires one. An EOS is left out.
+// Returns the tokens of the prompt's text, after a BOS if the model requires one. An EOS is left
+// out.
 static bool tokenize(const server *of, const wick_request *asked, prompt_tokens *out,
                      refusal *refused) {
   wick_error error;
@@ -104,7 +105,7 @@ bool echo_begin(const server *of, const wick_request *asked, answer *to, uint32_
   buffer *text = &choices->content;
   is_right = is_right && put_text(of, asked, text, refused);
   for (uint32_t i = 0; is_right && i < to->choices_a_prompt; i++) {
-    choices[i].tokens_prompt = (uint32_t)prompt.count;  // until the choice itself has ended
+    choices[i].tokens_prompt = (uint32_t)prompt.count;  // replaced when the choice itself ends
     if (i > 0) buffer_put(&choices[i].content, text->bytes, text->size_bytes);
   }
   if (is_right && to->has_logprobs) {

@@ -4,8 +4,8 @@
 
 #include "server.h"
 
-// Puts the prompt of `asked` before its choices, which begin with `first`. Of an answer with
-// logprobs a request is queued for those of the prompt. False: refused.
+// Puts the prompt of `asked` before its choices, which begin with `first`. With logprobs, queues a
+// request for the logprobs of the prompt. Returns false if the request was rejected.
 bool echo_begin(const server *of, const wick_request *asked, answer *to, uint32_t first,
                 refusal *refused);
 

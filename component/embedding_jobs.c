@@ -1,12 +1,12 @@
 // component/embedding_jobs.c — answers that wait for vectors. The engine embeds the texts of one
-// request at a time, so the others wait in a queue, with their bodies.
+// request at a time, so other requests wait in a queue, with their bodies.
 #include "embedding_jobs.h"
 
 #include <stdlib.h>
 
 #include "platform/platform.h"
 
-// How long the head waits for a failure, which the status reports.
+// How long the response headers are delayed so that a failure can set the status.
 enum { HEAD_US = 250000 };
 
 void embedding_wait(server *of, answer *to, embedding *job) {
@@ -66,7 +66,7 @@ bool embeddings_step(server *of) {
   if (result == WICK_STEP_IDLE) {
     give(of, first);
   } else if (first->status == 0 && platform_now_us() - job->begun_us > HEAD_US) {
-    first->status = 200;  // so the head is sent, and a client that disconnects is noticed
+    first->status = 200;  // so that the headers are sent and a disconnected client is detected
     first->content_type = "application/json";
   }
   return true;

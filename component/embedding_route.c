@@ -1,5 +1,5 @@
-// component/embedding_route.c — POST /v1/embeddings in OpenAI's shape, and POST /v1/rerank in those
-// of Jina and Cohere (documents) and of text-embeddings-inference (texts).
+// component/embedding_route.c — POST /v1/embeddings in OpenAI's format, and POST /v1/rerank in the
+// formats of Jina and Cohere (documents) and of text-embeddings-inference (texts).
 #include <stdlib.h>
 #include <string.h>
 
@@ -154,11 +154,11 @@ static void put_embeddings(const server *of, answer *to) {
 
 typedef struct ranked {
   uint32_t index;
-  float score;        // the first of the head
+  float score;        // the first output of the head
   float probability;  // from 0 to 1
 } ranked;
 
-// Some rerankers give the probabilities of their labels (Qwen3-Reranker), the others logits.
+// Some rerankers return the probabilities of their labels (Qwen3-Reranker), others return logits.
 static float probability_of(const wick_vectors *scores) {
   double sum = 0;
   bool is_whole = scores->width > 1;
@@ -249,7 +249,7 @@ static bool take_embedding(body *read, embedding *job, refusal *refused) {
   return true;
 }
 
-// The field of the documents; NULL: they are in two fields, or missing.
+// Returns the field with the documents; NULL: they are in both fields, or missing.
 static const char *name_of_documents(const body *read, refusal *refused) {
   if (body_find(read, BODY_ROOT, "texts") == 0) {
     return is_missing(read, "documents", refused) ? NULL : "documents";

@@ -18,7 +18,7 @@ ABI_IMPORT(HTTP, "[method]fields.get")
 void fields_get(abi_handle fields, const char *name, size_t name_bytes, abi_list *out);
 ABI_IMPORT(HTTP, "[resource-drop]fields") void fields_drop(abi_handle fields);
 ABI_IMPORT(HTTP, "[constructor]outgoing-request") abi_handle outgoing_create(abi_handle fields);
-// Options, flattened; the scheme's third case has a text.
+// Flattened options; the scheme's third case has a string.
 ABI_IMPORT(HTTP, "[method]outgoing-request.set-scheme")
 int32_t outgoing_set_scheme(abi_handle request, int32_t is_given, int32_t scheme, const char *,
                             size_t);
@@ -73,7 +73,7 @@ static bool make_request(const fetch_url *url, const char *range, abi_handle *re
   return failed == 0;
 }
 
-// A host without one of them keeps its own.
+// A host that does not support one of the timeouts uses its default.
 static abi_handle make_options(uint32_t timeout_ms) {
   const int64_t ns = (int64_t)timeout_ms * 1000000;
   const abi_handle options = options_create();
@@ -83,7 +83,7 @@ static abi_handle make_options(uint32_t timeout_ms) {
   return options;
 }
 
-// Waits for the response; 0 if there is none.
+// Waits for the response; returns 0 if it fails.
 static abi_handle await_response(abi_handle request, abi_handle options) {
   abi_error_room sent;
   uint64_t got[8];  // option<result<result<handle, error-code>>>
@@ -139,7 +139,7 @@ bool fetch_get(const fetch_url *url, const char *range, void *bytes, size_t size
                size_t *count, fetch_answer *out) {
   abi_handle request;
   *count = 0;
-  // a request that cannot be made is sent unchanged, for the host to refuse
+  // an invalid request is sent unchanged; the host rejects it
   make_request(url, range, &request);
   const abi_handle response = await_response(request, make_options(url->timeout_ms));
   if (response == 0) return false;

@@ -76,7 +76,7 @@ enum { STATE_COMPLETED = 0, STATE_BITS = 4, STATE_MASK = 15 };
 
 static const abi_error_room nothing;  // a result that is not an error, with no value
 
-// The code of the next event of this waitable.
+// Returns the code of the next event of this waitable.
 static int32_t await(abi_handle waitable) {
   int32_t event[2];
   const abi_handle set = set_create();
@@ -110,14 +110,14 @@ static abi_handle make_request(const fetch_url *url, const char *range, abi_hand
   fields_append(fields, "range", strlen("range"), range, strlen(range), &ignored);
   request_new(fields, 0, 0, trailers, 1, make_options(url->timeout_ms), &made);
   *transmitted = made.second;
-  // the host refuses invalid values itself
+  // the host itself rejects invalid values
   request_set_scheme(made.first, 1, url->is_https ? SCHEME_HTTPS : SCHEME_HTTP, NULL, 0);
   request_set_authority(made.first, 1, url->authority, strlen(url->authority));
   request_set_path(made.first, 1, url->path, strlen(url->path));
   return made.first;
 }
 
-// Waits for the response; 0 if there is none.
+// Waits for the response; returns 0 if it fails.
 static abi_handle await_response(const fetch_url *url, const char *range, abi_handle *transmitted) {
   abi_error_room got;
   const int64_t ends = sent_trailers_create();

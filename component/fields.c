@@ -16,7 +16,7 @@
 #define FLAG_FIELD(member, name) {name, FIELD_BOOLEAN, 0, 0, NULL},
 
 const field fields_common[] = {FIELDS_EVERY(PLAIN_FIELD) FIELDS_TEXT(PLAIN_FIELD)
-                                   SAMPLING_FIELDS(NUMBER_FIELD)  // and their ranges
+                                   SAMPLING_FIELDS(NUMBER_FIELD)  // with their ranges
                                FLAG_FIELDS(FLAG_FIELD){"stream_options", FIELD_OBJECT, 0, 0, NULL},
                                {"n", FIELD_WHOLE, 1, WICK_COMPLETIONS_MAX, NULL},
                                {"stop", FIELD_IGNORED, 0, 0, NULL},
@@ -71,7 +71,7 @@ static bool check_number(const body *read, uint32_t node, const field *known, co
   return refuse_value(refused, name, known->min == -WHOLE_MAX ? "a whole number" : words);
 }
 
-// `idle` has JSON texts separated by '|'.
+// `idle` contains JSON values separated by '|'.
 static bool is_idle(const char *idle, wick_text source) {
   while (idle != NULL && *idle != '\0') {
     const size_t size = strcspn(idle, "|");
@@ -195,7 +195,7 @@ bool fields_take_texts(body *read, uint32_t node, const char *param, document_te
   return true;
 }
 
-// A list of texts in the engine's form: pointers, and a parallel array of sizes.
+// Converts a list of strings to the engine's form: pointers, and a parallel array of sizes.
 static bool take_list(body *read, const char *name, const char *const **bytes, const size_t **sizes,
                       uint32_t *count, refusal *refused) {
   const uint32_t node = body_find(read, BODY_ROOT, name);
@@ -353,7 +353,7 @@ static bool check_choices(const body *read, uint32_t list, const char *name, ref
   return true;
 }
 
-// A way to constrain a text: a field, or a member of vLLM's structured_outputs.
+// A way to constrain the output: a field, or a member of vLLM's structured_outputs.
 typedef struct text_form {
   const char *name;
   bool is_structured;

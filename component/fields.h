@@ -1,5 +1,6 @@
 // component/fields.h — the fields of a request's body. A field that is unknown or requests a
-// missing feature is refused by name, because ignoring it would change the answer.
+// missing feature is rejected with an error that names it, because ignoring it would change the
+// output.
 #ifndef WICK_COMPONENT_FIELDS_H
 #define WICK_COMPONENT_FIELDS_H
 
@@ -13,19 +14,18 @@ typedef enum field_kind {
   FIELD_WHOLE,
   FIELD_TEXT,
   FIELD_OBJECT,
-  FIELD_TOKENS,   // a limit of tokens: -1 for none; `idle` "0": or 0
+  FIELD_TOKENS,   // a limit on tokens: -1 for no limit; 0 is also accepted if `idle` is "0"
   FIELD_SCHEMA,   // a JSON schema, or its text
   FIELD_EFFORT,   // the amount of reasoning (chat_route.c)
-  FIELD_MISSING,  // of a missing feature: only `idle` is accepted
+  FIELD_MISSING,  // for a missing feature: only `idle` is accepted
   FIELD_UNKNOWN   // a field of the shared table that is unknown here
 } field_kind;
 
 typedef struct field {
   const char *name;
   field_kind kind;
-  double min, max;  // of numbers
-  const char
-      *idle;  // JSON that requests nothing, or several texts separated by '|'; NULL: only null
+  double min, max;   // for numbers
+  const char *idle;  // neutral JSON values separated by '|'; NULL: only null
 } field;
 
 // A row of the tables of fields in base/options.h.
@@ -34,7 +34,7 @@ typedef struct field {
 // A table ends with a field without a name.
 typedef struct field_tables {
   const field *own, *shared;  // `shared` NULL: only `own`
-  const char *prefix;         // of the fields' names in messages, "" or "messages[0]."
+  const char *prefix;         // of field names in error messages, "" or "messages[0]."
 } field_tables;
 // Whether all members of `object` are fields of the tables with valid values.
 bool fields_check(const body *read, uint32_t object, const field_tables *tables, refusal *refused);
@@ -42,14 +42,14 @@ bool fields_check(const body *read, uint32_t object, const field_tables *tables,
 bool fields_check_known(const body *read, uint32_t object, const field_tables *tables,
                         refusal *refused);
 
-// A value of FIELD_TOKENS in the engine's form: 0 for no limit.
+// Returns a value of FIELD_TOKENS in the engine's form: 0 for no limit.
 uint32_t fields_tokens(const body *read, uint32_t node);
-// The fields grammar, regex, choices and json_schema, and vLLM's fields for the same. At most one
+// Reads the fields grammar, regex, choices and json_schema, and vLLM's equivalents. At most one
 // of them is allowed, and none if `out` already has a grammar.
 bool fields_take_grammar(body *read, wick_grammar *out, refusal *refused);
 
-// The field n_probs of llama.cpp's server, in place of ours about logprobs. Returns false if it
-// requests none.
+// Reads the field n_probs of llama.cpp's server, which replaces the fields about logprobs. Returns
+// false if it does not request any.
 bool fields_take_probabilities(const body *read, wick_sampling *sampling);
 
 // The fields that chat completions and completions share.
@@ -62,13 +62,13 @@ typedef struct wanted {
   bool limits_reasoning;
   bool is_streamed, includes_usage;
 } wanted;
-// Takes the fields that fields_check accepted. Without a seed a random one is drawn. If `tenant` is
-// NULL, only the request's own salt counts.
+// Applies the fields that fields_check accepted. Without a seed, a random one is chosen. If
+// `tenant` is NULL, only the request's own salt counts.
 bool fields_take(body *read, const char *tenant, wanted *out, refusal *refused);
-// Checks the field `lora` of llama.cpp's server. Components load no adapters, so a request that
-// chooses one is refused.
+// Checks the field `lora` of llama.cpp's server. Components do not load adapters, so a request that
+// selects one is rejected.
 bool fields_check_adapters(const body *read, refusal *refused);
-// A string, or an array of strings: *count of them. `param` names it.
+// Reads a string or an array of strings, and sets *count. `param` is the field's name.
 bool fields_take_texts(body *read, uint32_t node, const char *param, document_text **texts,
                        uint32_t *count, refusal *refused);
 

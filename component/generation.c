@@ -33,7 +33,7 @@ bool generation_prepare(answer *to, answer_kind kind, const wanted *asked, uint3
   return true;
 }
 
-// The field of the body with the prompt, and the field that limits the answer.
+// Returns the name of the field with the prompt, and of the field that constrains the output.
 static const char *text_field(const answer *of) {
   if (of->kind == ANSWER_RESPONSE) return "input";
   return of->kind == ANSWER_CHAT ? "messages" : "prompt";
@@ -65,7 +65,7 @@ void generation_start(const server *of, answer *to) {
   to->content_type = "application/json";
   to->sends_pieces = to->is_streamed || (to->kind == ANSWER_RESPONSE && to->has_logprobs);
   if (to->is_streamed) answer_begin_stream(of, to);
-  if (to->choices_open == 0) answer_put_whole(of, to);  // echoes alone
+  if (to->choices_open == 0) answer_put_whole(of, to);  // only echoes
 }
 
 // ---- events ----
@@ -80,8 +80,8 @@ void generation_cancel(const server *of, answer *to) {
   to->choices_open = 0;
 }
 
-// The events that are being handled would not survive a cancel, so the server cancels the rest.
-// An error ends a stream as its last event, and any other answer as its status.
+// A cancellation would invalidate the events that are being handled, so the server cancels the rest
+// later. An error is the last event of a stream, and the status of any other response.
 static void fail(answer *to, const refusal *failure) {
   if (!to->has_head) {
     answer_refuse(to, failure);

@@ -1,5 +1,5 @@
 // component/http_p2.c — wasi:http 0.2: one request at a time, answered before the call returns.
-// The head is sent when the work begins, because only writing the body shows that a client has
+// The headers are sent when the work begins, because only writing the body shows that a client has
 // disconnected. wit/p2.wit has the types of these imports.
 #include <stdlib.h>
 #include <string.h>
@@ -49,7 +49,7 @@ ABI_IMPORT(HTTP, "[method]outgoing-response.set-status-code")
 int32_t response_set_status(abi_handle response, int32_t status);
 ABI_IMPORT(HTTP, "[method]outgoing-response.body")
 void response_body(abi_handle response, abi_result *out);
-// The flattened result: it is always a response, and the rest belongs to error codes.
+// The flattened result: always a response; the remaining parameters belong to error codes.
 ABI_IMPORT(HTTP, "[static]response-outparam.set")
 void outparam_set(abi_handle outparam, int32_t is_error, abi_handle response, int32_t, int64_t,
                   int32_t, int32_t, int32_t, int32_t);
@@ -63,10 +63,10 @@ ABI_IMPORT(STREAMS, "[method]input-stream.subscribe")
 abi_handle input_subscribe(abi_handle stream);
 ABI_IMPORT("wasi:clocks/monotonic-clock@0.2.0", "subscribe-duration")
 abi_handle timer_create(int64_t ns);
-// Waits until one of them is ready, and returns a list of those that are.
+// Waits until a pollable is ready, and returns a list of all that are ready.
 ABI_IMPORT(POLL, "poll") void poll_any(const abi_handle *all, size_t count, abi_list *out);
 ABI_IMPORT(POLL, "[resource-drop]pollable") void pollable_drop(abi_handle pollable);
-// Reads bytes that have arrived, possibly none.
+// Reads the bytes that have arrived, if any.
 ABI_IMPORT(STREAMS, "[method]input-stream.read")
 void input_take(abi_handle stream, int64_t size_bytes, abi_result *out);
 ABI_IMPORT(STREAMS, "[resource-drop]input-stream") void input_drop(abi_handle stream);
@@ -95,7 +95,7 @@ static bool is_failed(const abi_result *result) {
   return result->is_error;
 }
 
-// Returns false if nothing has arrived by then.
+// Returns false if no bytes have arrived by then.
 static bool await_bytes(abi_handle stream, uint64_t end_us) {
   const uint64_t now_us = platform_now_us();
   if (now_us >= end_us) return false;
@@ -141,7 +141,7 @@ static void read_body(abi_handle request, http_request *out) {
   incoming_body_drop(body.handle);
 }
 
-// A client may send its complete body before it reads the refusal. If nobody read the body, the
+// A client may send its complete body before it reads the error. If the body were not read, the
 // host would close the connection before that.
 static void discard_body(abi_handle request) {
   http_request nobodys = {0};
@@ -161,14 +161,14 @@ static void read_head(abi_handle request, http_request *out) {
   fields_drop(headers);
 }
 
-// ---- the answer ----
+// ---- the response ----
 
 static void add_header(void *fields, const char *name, const char *value) {
   uint8_t result[2];
   fields_append(*(abi_handle *)fields, name, strlen(name), value, strlen(value), result);
 }
 
-// Sends the head. Returns the body's handle, and its stream in *stream.
+// Sends the headers. Returns the body's handle, and its stream in *stream.
 static abi_handle send_head(const answer *reply, abi_handle outparam, abi_handle *stream) {
   abi_handle fields = fields_create();
   answer_put_headers(reply, add_header, &fields);
@@ -208,7 +208,7 @@ static bool is_there(abi_handle stream, uint64_t *looked_us) {
   return !permit.is_error;
 }
 
-// Returns false if it failed after the head was sent, so that the status does not show it.
+// Returns false if it failed after the headers were sent, so that the status does not show it.
 static bool send_body(answer *reply, abi_handle stream) {
   const uint16_t sent = reply->status;
   uint64_t looked_us = platform_now_us();

@@ -3,8 +3,8 @@
 // CanonicalABI.md, "callback"). A task that has nothing to send lets the engine work for all tasks
 // and yields. wit/p3.wit has the types of the imports.
 //
-// The head is sent when the generation begins: wasmtime passes more requests to an instance once
-// the earlier ones have their heads. A later failure truncates the body.
+// The headers are sent when the generation begins: wasmtime passes more requests to an instance
+// once the earlier ones have received their headers. A later failure truncates the body.
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,7 +32,8 @@ ABI_IMPORT(HTTP, "[resource-drop]fields") void fields_drop(abi_handle fields);
 ABI_IMPORT(HTTP, "[method]response.set-status-code")
 int32_t response_set_status(abi_handle response, int32_t status);
 
-// A new stream or future: the end to read from in the low half, the end to write to in the high.
+// Creates a stream or future: the readable end is in the low half, the writable end in the high
+// half.
 typedef int64_t abi_ends;
 typedef struct abi_pair {
   abi_handle first, second;
@@ -76,7 +77,7 @@ int32_t timer_begin(int64_t ns);
 ABI_IMPORT("$root", "[context-get-0]") void *context_get(void);
 ABI_IMPORT("$root", "[context-set-0]") void context_set(void *context);
 
-// The result, flattened, as in http_p2.c.
+// The flattened result, as in http_p2.c.
 ABI_IMPORT("[export]wasi:http/handler@0.3.0", "[task-return]handle")
 void handle_return(int32_t is_error, abi_handle response, int32_t, int64_t, int32_t, int32_t,
                    int32_t, int32_t);
@@ -98,24 +99,25 @@ enum { PIECE_BYTES = 16384 };
 typedef struct task {
   http_request asked;
   answer reply;
-  bool has_begun, has_head;  // it was passed to the engine; the head was sent
+  bool has_begun, has_head;  // passed to the engine; headers sent
   bool is_reading, is_writing, is_gone;
-  bool is_looking;  // an empty write is pending, which ends when the client reads it or disconnects
-  uint64_t looked_us;  // when it last did
-  bool has_failed;     // after the head was sent, so the status does not show it
+  bool is_looking;     // whether an empty write is pending, which ends when the client reads it or
+                       // disconnects
+  uint64_t looked_us;  // when it last ended
+  bool has_failed;     // it failed after the headers were sent, so the status does not show it
   bool is_closing, trailers_wait, failed_waits;  // until the host has read them
-  bool is_discarding;                            // the body is read and discarded
+  bool is_discarding;                            // whether the body is being read and discarded
   uint32_t discarded_bytes;
   buffer sending;  // the part of `reply` that is being written
   size_t sent_bytes;
-  uint16_t status;  // that was sent
-  bool is_timed;    // the timer of the body has been started
+  uint16_t status;  // the status that was sent
+  bool is_timed;    // whether the body's timer has been started
   abi_handle set, reader, writer, failed, trailers, timer;
 } task;
 
 static server here;
 static const abi_error_room nothing;  // a result that is not an error, with no value
-// A result whose error is internal-error without a text.
+// A result with the error internal-error without a message.
 static const abi_error_room broken_off = {{1, 38}};
 
 static abi_handle readable_of(abi_ends ends) { return (abi_handle)(uint32_t)ends; }
@@ -208,8 +210,8 @@ static bool read_body(task *mine) {
   return true;
 }
 
-// A client may send its complete body before it reads why it was refused. If nobody read the body,
-// the host would close the connection before that.
+// A client may send its complete body before it reads the error. If the body were not read, the
+// host would close the connection before that.
 static void have_discarded(task *mine, int32_t status) {
   mine->is_reading = false;
   mine->discarded_bytes += (uint32_t)status >> STATE_BITS;
@@ -230,7 +232,7 @@ static bool discard_body(task *mine) {
   return true;
 }
 
-// ---- the answer ----
+// ---- the response ----
 
 static void add_header(void *fields, const char *name, const char *value) {
   abi_error_room result;
@@ -316,7 +318,7 @@ static bool write_body(task *mine) {
 
 // ---- the end ----
 
-// For all tasks.
+// The server of all tasks.
 static int32_t work(void) {
   server_step(&here);
   return CODE_YIELD;
@@ -335,7 +337,7 @@ static void begin_closing(task *mine) {
 
 static int32_t close_task(task *mine) {
   const bool is_read = discard_body(mine);
-  if (server_has_cancelled(&here)) return work();  // perhaps no other task is left to do it
+  if (server_has_cancelled(&here)) return work();  // there may be no other task left to do it
   if (!is_read || mine->trailers_wait || mine->failed_waits) return wait_for(mine);
   set_join(mine->trailers, 0);
   set_join(mine->failed, 0);

@@ -58,7 +58,7 @@ void http_take_answer(fetch_answer *out, abi_handle fields, header_getter get) {
   take_first(out->location, sizeof out->location, header_of(fields, get, "location"));
 }
 
-// In lower case.
+// Copies the value in lower case.
 static void take_word(char out[HTTP_VALUE_BYTES], abi_list values) {
   take_first(out, HTTP_VALUE_BYTES, values);
   for (char *at = out; *at != '\0'; at++) *at = (char)tolower((unsigned char)*at);
@@ -81,7 +81,7 @@ void http_take_headers(http_request *out, abi_handle fields, header_getter get) 
   take_word(out->content_encoding, header_of(fields, get, "content-encoding"));
   take_word(out->content_length, header_of(fields, get, "content-length"));
   take_text(&out->authorization, header_of(fields, get, "authorization"));
-  if (!is_bearer(&out->authorization)) {  // a proxy's own, or none
+  if (!is_bearer(&out->authorization)) {  // a proxy's header, or missing
     buffer_clear(&out->authorization);
     buffer_put_text(&out->authorization, "Bearer ");
     take_text(&out->authorization, header_of(fields, get, "x-api-key"));

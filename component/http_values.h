@@ -9,12 +9,12 @@
 
 void http_take_method(http_request *out, const abi_result *method);  // a variant
 void http_take_path(http_request *out, const abi_result *path);      // an option; without its query
-// fields.get of either version.
+// fields.get of either version of wasi:http.
 typedef void (*header_getter)(abi_handle fields, const char *name, size_t name_bytes,
                               abi_list *values);
 // Takes the first value of each header.
 void http_take_headers(http_request *out, abi_handle fields, header_getter get);
-// The same for an answer to an outgoing request.
+// The same for a response to an outgoing request.
 void http_take_answer(fetch_answer *out, abi_handle fields, header_getter get);
 void http_free(http_request *taken);
 

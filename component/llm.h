@@ -16,11 +16,11 @@
 
 typedef struct llm_task llm_task;
 
-// It exists as long as its handle, its sessions or the tasks that use it.
+// It exists until its handle is dropped and no session or task uses it.
 typedef struct llm_model {
   wick_engine *engine;
   uint32_t users;
-  llm_task *generations;  // on their way
+  llm_task *generations;  // in progress
   bool is_embedding;      // one task at a time
 } llm_model;
 
@@ -61,7 +61,7 @@ _Static_assert(sizeof(llm_error) == 40 && sizeof(llm_result) == 48, "as in the c
 
 // The result points into `from`.
 void llm_put_error(llm_error *out, const wick_error *from);
-// The result of a synchronous call: valid until the next one.
+// Returns the result of a synchronous call, which is valid until the next one.
 llm_result *llm_give_error(const wick_error *from);
 // WICK_E_NOMEM, with the error "Out of memory for WHAT".
 wick_status llm_lack_memory(const char *what, wick_error *error);
@@ -81,7 +81,8 @@ ABI_IMPORT("$root", "[waitable-join]") void set_join(abi_handle waitable, abi_ha
 ABI_IMPORT("$root", "[context-get-0]") void *context_get(void);
 ABI_IMPORT("$root", "[context-set-0]") void context_set(void *context);
 
-// A new stream or future: the readable end is in the low half, the writable end in the high half.
+// Creates a stream or future: the readable end is in the low half, the writable end in the high
+// half.
 typedef int64_t abi_ends;
 
 static inline abi_handle llm_readable_of(abi_ends ends) { return (abi_handle)(uint32_t)ends; }
@@ -93,36 +94,36 @@ static inline int32_t llm_wait(abi_handle set) {
   return CODE_WAIT | (int32_t)((uint32_t)set << STATE_BITS);
 }
 
-// The stream of bytes of a file, for any function.
+// A file's byte stream, which several functions accept.
 LLM_IMPORT("[async-lower][stream-read-0]load")
 int32_t file_read(abi_handle stream, void *bytes, size_t size_bytes);
 LLM_IMPORT("[stream-drop-readable-0]load") void file_drop(abi_handle stream);
 
 // ---- images and recordings (llm_media.c) ----
 
-// The media of a conversation, and the conversation with their markers in each form.
+// The media of a conversation, and the conversation with markers in each form.
 typedef struct llm_media {
   media_set set;
   buffer forms[MEDIA_AS_LISTS + 1];
 } llm_media;
 
-void llm_media_free(wick_engine *engine, llm_media *media);  // zeros are fine
-// Adds the media of a conversation to the engine and the set, which stays empty without any. If the
-// media alone make the prompt too long, it is refused. After an error nothing is to be freed.
+void llm_media_free(wick_engine *engine, llm_media *media);  // accepts a zeroed set
+// Adds the media of a conversation, if there are any, to the engine and the set. A prompt whose
+// media alone exceed the context is rejected. After an error, nothing needs to be freed.
 wick_status llm_media_take(wick_engine *engine, abi_list conversation, llm_media *media,
                            wick_error *error);
-// Sets the tokens of the request to those of a conversation with media. `chat` gets it with their
-// markers.
+// Sets the tokens of the request to those of a conversation with media. Sets `chat` to the
+// conversation with markers.
 wick_status llm_media_tokenize(wick_engine *engine, const llm_media *media, wick_chat *chat,
                                wick_request *request, wick_error *error);
-// Runs a slice of encoding. *is_ready: everything is encoded.
+// Runs a slice of encoding. Sets *is_ready once everything is encoded.
 wick_status llm_media_step(wick_engine *engine, const llm_media *media, bool *is_ready,
                            wick_error *error);
 
 // ---- generations ----
 
-// The result of a function that begins one, flattened: the readable ends of stream and future, or
-// an error's code, message, setting and offset.
+// The flattened result of a function that begins a generation: the readable ends of stream and
+// future, or an error's code, message, setting and offset.
 typedef void llm_returned(int32_t is_error, intptr_t stream_or_code, intptr_t future_or_message,
                           intptr_t message_bytes, intptr_t setting, intptr_t setting_bytes,
                           intptr_t has_offset, int64_t offset_bytes);
@@ -132,7 +133,7 @@ typedef struct llm_asked llm_asked;
 typedef struct llm_started {
   llm_model *model;
   uint32_t session, request;
-  bool has_parts;    // of the reply to a conversation, as JSON
+  bool has_parts;    // whether it is a reply to a conversation, as JSON parts
   llm_media media;   // of the conversation
   llm_asked *asked;  // submitted once the media are encoded; NULL: already submitted
 } llm_started;
@@ -142,13 +143,13 @@ wick_status llm_request_submit(llm_started *started, wick_error *error);
 // Frees it without submitting it.
 void llm_request_drop(llm_started *started);
 
-// The task of a request: returns its stream and its future.
+// Starts the task of a request and returns its stream and its future.
 int32_t llm_generation_begin(const llm_started *started, llm_returned *give);
 int32_t llm_generation_event(int32_t event, abi_handle waitable, int32_t code);
 
-// Does a unit of work for all generations of the model and passes each its result.
+// Does a unit of work for all generations of the model and passes the results to them.
 void llm_model_work(llm_model *model);
-// Ends the request on a session and closes the session. Returns false if nothing runs on it.
+// Ends the request on a session and closes the session. Returns false if no request runs on it.
 bool llm_close_after_request(const llm_session *session);
 
 #endif

@@ -25,7 +25,7 @@ typedef struct embedding {
   bool normalizes, has_begun, is_closing;
   abi_handle set, vectors;
   llm_result result;
-  wick_error error;  // that the result points to
+  wick_error error;  // the error that the result points to
 } embedding;
 
 static int32_t close_task(embedding *mine) {
@@ -83,7 +83,7 @@ static wick_status begin(embedding *mine, wick_error *error) {
   return status;
 }
 
-// The vectors are in the engine until the task ends.
+// The engine owns the vectors until the task ends.
 static int32_t give(embedding *mine) {
   const uint32_t count = mine->texts.count;
   abi_list *vectors = calloc(count, sizeof *vectors);

@@ -1,5 +1,5 @@
 // component/llm_generate.c — a generation of wick:llm in progress: a request whose text is sent as
-// a stream of strings, and whose end as a future.
+// a stream of strings and whose end is sent as a future.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,18 +26,18 @@ typedef struct pieces {  // consecutive strings
 
 struct llm_task {
   llm_model *model;
-  llm_task *next;  // of the model
+  llm_task *next;  // in the model's list
   uint32_t request, session;
-  bool has_parts;       // of the reply to a conversation
-  buffer deltas;        // those of a piece of text
+  bool has_parts;       // whether it is a reply to a conversation
+  buffer deltas;        // the deltas of a piece of text
   llm_started waiting;  // waits for its media; `asked` is NULL once it is submitted
   bool closes_session;
   pieces queued, sending;
-  uint32_t sent;  // of `sending`
+  uint32_t sent;  // the number of items of `sending` that have been sent
   bool is_writing, is_gone, is_cancelled, is_done, is_closing, end_waits, lacks_memory, is_broken;
   abi_handle set, text, end;
   llm_result ending;
-  wick_error error;  // to which the ending points
+  wick_error error;  // the error that the ending points to
 };
 
 // ---- pieces ----
@@ -118,7 +118,7 @@ static void take_part(llm_task *of, const wick_event *event) {
   json_close(&json, '{');
 }
 
-// The text of a TOKEN or DONE event in the form in which it is sent.
+// Adds the text of a TOKEN or DONE event in the form in which it is sent.
 static wick_text text_of(llm_task *of, const wick_event *event) {
   if (!of->has_parts) return (wick_text){wick_event_text(event), event->text_bytes};
   if (of->deltas.size_bytes > 0) buffer_put_text(&of->deltas, "]");
@@ -231,7 +231,7 @@ static int32_t close_task(llm_task *mine) {
   return CODE_EXIT;
 }
 
-// Checks with an empty write, whose event would not arrive between yields.
+// Checks for a reader with an empty write, because its event would not arrive between yields.
 static bool has_reader(const llm_task *mine) {
   int32_t status = text_write(mine->text, mine->sending.list, 0);
   if (status == STATUS_BLOCKED) {

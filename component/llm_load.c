@@ -22,14 +22,14 @@ enum { PIECE_BYTES = 1 << 18 };
 typedef struct loading {
   wick_engine *engine;
   abi_handle set, file, loaded;
-  uint64_t offset_bytes;  // of the next piece
+  uint64_t offset_bytes;  // the offset of the next piece
   bool is_reading, is_closing;
   llm_result result;
-  wick_error error;  // that the result points to
+  wick_error error;  // the error that the result points to
   uint8_t piece[PIECE_BYTES];
 } loading;
 
-// The caller has received the result or dropped its future.
+// Called when the caller has received the result or dropped its future.
 static int32_t close_task(loading *mine, int32_t status) {
   const bool is_taken = (status & STATE_MASK) == STATE_COMPLETED;
   if (!is_taken && !mine->result.is_error) model_drop(mine->result.handle);
@@ -89,7 +89,7 @@ static int32_t take(loading *mine, int32_t status) {
   if (wick_load_end(mine->engine, 0, mine->offset_bytes, &error) == WICK_OK) {
     error = (wick_error){.status = WICK_E_UNSUPPORTED, .offset_bytes = WICK_NO_OFFSET};
     snprintf(error.message, sizeof error.message,
-             "The model has further files: split models are not loaded");
+             "model: is split into several files, which is not supported");
   }
   return end(mine, &error);
 }

@@ -26,9 +26,9 @@ typedef struct media_loading {
   llm_model *model;
   abi_handle set, file, loaded;
   bool is_reading, is_closing;
-  buffer bytes;  // the whole file, whose directory has the places of weights
+  buffer bytes;  // the whole file, whose directory contains the offsets of weights
   llm_result result;
-  wick_error error;  // to which the result points
+  wick_error error;  // the error that the result points to
 } media_loading;
 
 static int32_t close_task(media_loading *mine) {
@@ -99,7 +99,7 @@ int32_t model_load_media_event(int32_t event, abi_handle waitable, int32_t code)
 
 // ---- conversations ----
 
-// Refuses with the engine's message.
+// Converts a refusal to an error with the same message.
 static wick_status refuse_status(const refusal *refused, wick_error *error) {
   static const struct {
     const char *code;
@@ -117,7 +117,7 @@ static wick_status refuse_status(const refusal *refused, wick_error *error) {
   return status;
 }
 
-// Memory for `body_read`, which is terminated.
+// Copies the conversation to terminated memory for `body_read`.
 static bool copy_terminated(abi_list conversation, buffer *out, wick_error *error) {
   buffer_put(out, conversation.items, conversation.count);
   buffer_put(out, "", 1);
@@ -125,8 +125,8 @@ static bool copy_terminated(abi_list conversation, buffer *out, wick_error *erro
   return !out->has_failed;
 }
 
-// A marker that the conversation does not contain. If the conversation contains it in an escaped
-// form, it is refused later because of the additional marker.
+// Creates a marker that the conversation does not contain. If the conversation contains it in an
+// escaped form, it is rejected later because of the additional marker.
 static void make_marker(const buffer *json, media_set *set) {
   for (uint32_t number = 0;; number++) {
     snprintf(set->marker, sizeof set->marker, "<media-%u>", (unsigned)number);

@@ -4,7 +4,8 @@
 
 #include "llm.h"
 
-// The parameters of both. They are in memory, because the canonical ABI passes fewer one by one.
+// The parameters of both functions. They are in memory, because there are too many for the
+// canonical ABI to pass individually.
 struct llm_asked {
   void *self;     // a model or a session
   abi_list text;  // the prompt, or the conversation
@@ -145,7 +146,7 @@ static int32_t begin(llm_asked *what, llm_started started, submitter *submit_it,
   wick_error error;
   const wick_status status = submit_it(what, &started, &error);
   if (started.media.set.count > 0) {
-    llm_free(what->text);  // with all bytes of its media
+    llm_free(what->text);  // including all bytes of its media
     what->text = (abi_list){0};
     started.asked = what;
   } else {

@@ -1,4 +1,4 @@
-// component/llm_session.c — models and sessions of wick:llm: the calls that return at once.
+// component/llm_session.c — models and sessions of wick:llm: the calls that return immediately.
 #include <stdlib.h>
 #include <string.h>
 
@@ -135,13 +135,13 @@ llm_result *llm_model_restore(llm_model *model, void *state, uint32_t size_bytes
   if (loaded.session != 0) return give_session(model, loaded.session);
   const wick_error other = {.status = WICK_E_MISMATCH,
                             .offset_bytes = WICK_NO_OFFSET,
-                            .message = "The state is of a prefix cache, not of a session"};
+                            .message = "state: was saved from a prefix cache, not from a session"};
   return llm_give_error(&other);
 }
 
 // ---- information ----
 
-typedef struct info_result {  // of the record `info`
+typedef struct info_result {  // a result with the record `info`
   uint8_t is_error;
   union {
     _Alignas(8) llm_error error;

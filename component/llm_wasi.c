@@ -3,7 +3,7 @@
 // instead).
 #include <stdint.h>
 
-enum { ERRNO_BADF = 8 };  // of WASI 0.1
+enum { ERRNO_BADF = 8 };  // from WASI 0.1
 
 // The names of wasi-libc's imports.
 #define WASI(name) __imported_wasi_snapshot_preview1_##name

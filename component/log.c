@@ -1,5 +1,6 @@
-// component/log.c — lines of JSON on stderr: one for each request that ended, and one for each time
-// that the model was loaded or failed to. Names are OpenTelemetry's where it defines them.
+// component/log.c — lines of JSON on stderr: one for each finished request, and one for each time
+// that the model was loaded or failed to load. Field names follow OpenTelemetry where it defines
+// them.
 #include <stdio.h>
 #include <time.h>
 
@@ -31,7 +32,7 @@ static void begin(log_line *line, const server *of, const char *level, const cha
   json_text(&line->json, "service.instance.id", of->instance);
 }
 
-// Each line is written at once, so that lines of several instances do not mix.
+// Each line is written with one call, so that lines of several instances do not mix.
 static void end(log_line *line) {
   json_close(&line->json, '{');
   buffer_put_text(&line->out, "\n");
@@ -83,7 +84,7 @@ static void put_generation(log_line *line, const server *of, const answer *ended
 }
 
 void log_request(const server *of, const answer *ended) {
-  const bool is_cut = !ended->is_done;  // the client left
+  const bool is_cut = !ended->is_done;  // the client disconnected
   const bool has_failed = ended->refused.status >= 500;
   log_line line;
   begin(&line, of, has_failed ? "error" : "info", "http.request");
@@ -108,7 +109,7 @@ void log_unknown_setting(const server *of, const char *name, size_t size_bytes) 
   log_line line;
   begin(&line, of, "warn", "wick.settings.unknown");
   json_string(&line.json, "wick.settings.variable", name, size_bytes);
-  json_text(&line.json, "message", "settings: no variable has this name. It has no effect");
+  json_text(&line.json, "message", "settings: unknown variable, which has no effect");
   end(&line);
 }
 

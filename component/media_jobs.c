@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-_Static_assert(RANDOM_NAME_BYTES <= MEDIA_MARKER_BYTES, "a random name is a marker");
+_Static_assert(RANDOM_NAME_BYTES <= MEDIA_MARKER_BYTES, "a random name must fit in a marker");
 
 bool media_take(server *of, const body *read, uint32_t messages, answer *to, refusal *refused) {
   if (!media_is_in(read, messages)) return true;

@@ -1,5 +1,5 @@
-// component/media_jobs.h — answers whose messages have images and recordings. These are encoded
-// between steps of requests, one answer's at a time, and the answer begins when they are ready.
+// component/media_jobs.h — answers whose messages contain images and recordings. These are encoded
+// between steps of requests, for one answer at a time, and the answer begins when they are ready.
 #ifndef WICK_COMPONENT_MEDIA_JOBS_H
 #define WICK_COMPONENT_MEDIA_JOBS_H
 
@@ -7,13 +7,13 @@
 #include "server.h"
 
 struct media_job {
-  answer *next;  // in the line
+  answer *next;  // in the queue
   media_set set;
-  bool is_waiting;  // in the line
+  bool is_waiting;  // in the queue
 };
 
 // Takes the images and recordings of checked messages, if there are any. Returns false if one is
-// refused.
+// rejected.
 bool media_take(server *of, const body *read, uint32_t messages, answer *to, refusal *refused);
 // Adds an answer with media to the queue. Its body is kept until its route begins again.
 void media_wait(server *of, answer *to);

@@ -52,7 +52,7 @@ static bool is_medium(const body *read, uint32_t part) {
   return is_type(read, part, "image_url") || is_type(read, part, "input_audio");
 }
 
-// The URL of a part, which is {"url": ...} or the URL itself.
+// Returns the URL of a part, which is {"url": ...} or the URL itself.
 static uint32_t url_of(const body *read, uint32_t part) {
   const uint32_t image = body_find(read, part, "image_url");
   return is_string(read, image) ? image : body_find(read, image, "url");
@@ -86,7 +86,8 @@ static bool check_part(const body *read, uint32_t part, const char *at, refusal 
   if (body_is(read, type, "image_url")) return check_image(read, part, at, refused);
   if (body_is(read, type, "input_audio")) return check_audio(read, part, at, refused);
   if (!is_string(read, type) || body_is(read, type, "text")) {
-    return refuse(refused, 400, "invalid_value", at, "%s must be a part with a type and a text", at);
+    return refuse(refused, 400, "invalid_value", at, "%s must be a part with a type and a text",
+                  at);
   }
   const wick_text kind = body_text(read, type);
   return refuse(refused, 400, "unsupported_value", at,
@@ -106,7 +107,7 @@ bool media_check_parts(const body *read, uint32_t content, const char *name, ref
 
 // ---- bytes ----
 
-// The value of a digit in base64; 64 for other characters.
+// Returns the value of a base64 digit; 64 for other characters.
 static uint32_t base64_value(char c) {
   if (c >= 'A' && c <= 'Z') return (uint32_t)(c - 'A');
   if (c >= 'a' && c <= 'z') return (uint32_t)(c - 'a') + 26;
@@ -115,7 +116,7 @@ static uint32_t base64_value(char c) {
   return c == '/' ? 63 : 64;
 }
 
-// Returns false if it is not base64.
+// Decodes base64. Returns false if it is invalid.
 static bool base64_put(buffer *out, const char *text, size_t size_bytes) {
   while (size_bytes > 0 && text[size_bytes - 1] == '=') size_bytes--;
   uint8_t *to = (uint8_t *)buffer_reserve(out, size_bytes / 4 * 3 + 3);
@@ -131,7 +132,7 @@ static bool base64_put(buffer *out, const char *text, size_t size_bytes) {
   return size_bytes % 4 != 1;
 }
 
-// The bytes of data:TYPE;base64,DATA, or of DATA alone.
+// Decodes data:TYPE;base64,DATA, or just DATA.
 static bool take_bytes(wick_text text, bool is_url, const char *at, buffer *out, refusal *refused) {
   static const char END[] = ";base64";
   if (is_url) {
@@ -173,7 +174,7 @@ static bool add_image(wick_engine *engine, const buffer *file, const char *at, u
   const uint64_t wanted = (uint64_t)width * height * 3;
   const size_t found = first < file->size_bytes ? file->size_bytes - first : 0;
   if (found < wanted) {
-    return refuse(refused, 400, "invalid_value", at, "%s: PPM image has %zu of %llu bytes", at,
+    return refuse(refused, 400, "invalid_value", at, "%s: PPM image has only %zu of %llu bytes", at,
                   found, (unsigned long long)wanted);
   }
   const uint8_t *rgb = (const uint8_t *)file->bytes + first;
@@ -188,7 +189,7 @@ static bool add_audio(wick_engine *engine, const buffer *file, const char *at, u
   const char *why = wav_parse((const uint8_t *)file->bytes, file->size_bytes, &wav);
   if (why != NULL) {
     return refuse(refused, 400, "unsupported_value", at,
-                  "%s: this host decodes only WAV recordings of 16 kHz: %s", at, why);
+                  "%s: this host decodes only WAV recordings at 16 kHz: %s", at, why);
   }
   float *samples = calloc((size_t)wav.count + 1, sizeof *samples);
   if (samples == NULL) {
@@ -197,7 +198,7 @@ static bool add_audio(wick_engine *engine, const buffer *file, const char *at, u
   for (uint64_t i = 0; i < wav.count; i++) samples[i] = wav_sample(&wav, i);
   const wick_status status = wick_media_add_audio(engine, samples, wav.count, number, &error);
   free(samples);
-  if (status == WICK_E_NONFINITE) error.status = WICK_E_ARG;  // the client's samples, not weights
+  if (status == WICK_E_NONFINITE) error.status = WICK_E_ARG;  // caused by the client's samples
   return status == WICK_OK || refuse_at(refused, at, &error);
 }
 
@@ -209,8 +210,9 @@ static bool take_part(wick_engine *engine, const body *read, uint32_t part, cons
   buffer file = {0};
   uint32_t number = 0;
   if (!wick_media_has(engine, is_image ? WICK_MEDIA_IMAGE : WICK_MEDIA_AUDIO)) {
-    return refuse(refused, 400, "unsupported_value", at, "%s: %s need an mmproj file that has them",
-                  at, is_image ? "images" : "recordings");
+    return refuse(refused, 400, "unsupported_value", at,
+                  "%s: %s need an mmproj file that supports them", at,
+                  is_image ? "images" : "recordings");
   }
   const bool is_taken = take_bytes(body_text(read, node), is_image, at, &file, refused) &&
                         (is_image ? add_image : add_audio)(engine, &file, at, &number, refused);
@@ -218,7 +220,7 @@ static bool take_part(wick_engine *engine, const body *read, uint32_t part, cons
   return is_taken && keep(engine, to, number, refused);
 }
 
-// A prompt whose media alone exceed the context is refused before they are encoded.
+// Rejects a prompt whose media alone exceed the context, before they are encoded.
 static bool check_context(wick_engine *engine, const media_set *set, refusal *refused) {
   wick_plan plan;
   wick_media_info info;
@@ -236,7 +238,7 @@ static bool check_context(wick_engine *engine, const media_set *set, refusal *re
                 (unsigned long long)tokens, (unsigned)plan.context_tokens);
 }
 
-// The first medium from a part on; 0 if there is none.
+// Returns the first medium, starting at a part; 0 if there is none.
 static uint32_t next_medium(const body *read, uint32_t part) {
   while (part != 0 && !is_medium(read, part)) part = body_node(read, part)->next;
   return part;
@@ -301,7 +303,7 @@ static void put_text_content(json_writer *json, buffer *out, const body *read, u
   buffer_free(&text);
 }
 
-// Templates ignore the last part; because of it the engine leaves the list unchanged.
+// Templates ignore the last part, which prevents the engine from joining the list.
 static void put_list_content(json_writer *json, const body *read, uint32_t content,
                              const char *marker) {
   json_open(json, "content", '[');

@@ -1,6 +1,6 @@
-// component/metrics.c — /metrics: counts of answers and of the engine, in Prometheus' text format
-// 0.0.4, with the same names as in createHandler. A host may run several instances, and one of them
-// answers /metrics, so each sample has the instance's name as a label.
+// component/metrics.c — /metrics: counters of responses and of the engine, in Prometheus' text
+// format 0.0.4, with the same names as in createHandler. A host may run several instances, and one
+// of them answers /metrics, so each sample has the instance's name as a label.
 #include <stdio.h>
 #include <string.h>
 
@@ -82,7 +82,7 @@ static void put_histogram(buffer *out, const char *name, uint32_t route, const h
 static void put_durations(const server *of, buffer *out) {
   static const char ALL[] = "gen_ai_server_request_duration_seconds";
   static const char FIRST[] = "gen_ai_server_time_to_first_token_seconds";
-  put_head(out, ALL, "histogram", "Time of requests that were answered with status 200.");
+  put_head(out, ALL, "histogram", "Duration of requests with status 200.");
   for (uint32_t i = 0; i < SERVER_ROUTES; i++) {
     if (server_route_operation(i) != NULL) put_histogram(out, ALL, i, &of->durations[i]);
   }
@@ -136,7 +136,7 @@ static void put_tokens(const wick_stats *stats, buffer *out) {
   put_value(out, "wick_rows_total", "", stats->rows);
 }
 
-// A number from the engine's state (JSON); 0 if it is absent.
+// Returns a number from the engine's state (JSON); 0 if it is absent.
 typedef struct pages_state {
   body read;
   buffer source;

@@ -1,13 +1,13 @@
-// component/model_source.c — the source of the model's bytes: in the component, at a URL, or in a
-// preopened directory; and that of the mmproj file.
+// component/model_source.c — finds the bytes of the model (in the component, at a URL, or in a
+// preopened directory) and of the mmproj file.
 #include <stdlib.h>
 #include <string.h>
 
 #include "server.h"
 #include "url_source.h"
 
-// `wick embed-component` searches the module's data for the mark, puts the file after the module's
-// initial memory, and writes the file's position here.
+// `wick embed-component` searches the module's data for this marker, puts the file after the
+// module's initial memory, and writes the file's position here.
 static const volatile struct {
   char mark[24];
   uint32_t address, size_bytes;

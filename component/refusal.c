@@ -1,4 +1,4 @@
-// component/refusal.c — refuses bodies, and turns the engine's errors into refusals.
+// component/refusal.c — rejects request bodies, and converts the engine's errors to refusals.
 #include "refusal.h"
 
 #include <stdarg.h>
@@ -24,7 +24,7 @@ bool refuse_value(refusal *out, const char *param, const char *wanted) {
   return refuse(out, 400, "invalid_value", param, "%s must be %s", param, wanted);
 }
 
-// The field of the body that an error is about.
+// Returns the field of the body that an error refers to.
 static const char *param_of(const wick_error *error, const char *text, const char *format) {
   switch (error->subject) {
     case WICK_SUBJECT_PROMPT:

@@ -1,5 +1,5 @@
-// component/response.h — an answer of /v1/responses: a chat completion in the form of output items.
-// Each item is opened, written and closed before the next one.
+// component/response.h — the response of /v1/responses: a chat completion in the form of output
+// items. Each item is opened, written and closed before the next one.
 #ifndef WICK_COMPONENT_RESPONSE_H
 #define WICK_COMPONENT_RESPONSE_H
 
@@ -12,9 +12,9 @@ typedef struct response_item {
   item_kind kind;
   char id[RANDOM_NAME_BYTES + 4];
   const char *status;     // "in_progress", "completed", "incomplete"
-  bool is_open;           // its text is not complete yet
-  buffer text, logprobs;  // for a call its arguments; items of a JSON array
-  buffer name;            // of a call
+  bool is_open;           // whether its text is not complete yet
+  buffer text, logprobs;  // for a call: its arguments; items of a JSON array
+  buffer name;            // the name of a call
   char call[CALL_ID_BYTES];
 } response_item;
 
@@ -28,40 +28,40 @@ struct response {
 
 // ---- the object (response_shape.c) ----
 
-// Begins an answer with the members of a checked body that it repeats. Returns false if there is no
-// memory.
+// Begins a response with the members of a checked body that it repeats. Returns false if memory is
+// full.
 bool response_make(const server *of, answer *to, const body *read, refusal *refused);
 void response_free(answer *to);
-// NULL: no memory, which the answer's body reports.
+// Returns NULL if memory is full, which the response body then reports.
 response_item *response_add_item(answer *to, item_kind kind, const char *status);
 void response_put_item(json_writer *json, buffer *out, const response_item *item);
-// Writes a part of an item's content, with all of its text or with none.
+// Writes a part of an item's content, with all of its text or without it.
 void response_put_part(json_writer *json, buffer *out, const char *key, const response_item *item,
                        bool has_text);
-// `key` NULL: the outermost object. `status` "in_progress", "failed", or how it ended; `problem` of
-// "failed".
+// `key` NULL: the outermost object. `status` is "in_progress", "failed", or how it ended; `problem`
+// describes a failure.
 void response_put(json_writer *json, const answer *of, buffer *out, const char *key,
                   const char *status, const char *problem);
-// The way in which the completion that was read ended: "completed", "incomplete".
+// How the processed completion ended: "completed" or "incomplete".
 const char *response_status(const answer *of);
-// Writes the body of an answer whose text was not taken in pieces.
+// Writes the body of a response that is not streamed.
 void response_put_whole(answer *to);
 
 // ---- events (response_events.c): with `stream`; otherwise only the items ----
 
 void response_begin_stream(answer *to);
 void response_take_delta(answer *to, choice *from, const delta *piece);
-// Takes a token without text.
+// Adds a token without text.
 void response_take_silence(answer *to, choice *from);
 void response_end_stream(answer *to);
 void response_fail_stream(answer *to, const char *problem);
 
 // ---- the input (response_input.c) ----
 
-// The messages of a checked body, as items of a JSON array.
+// Writes the messages of a checked body as items of a JSON array.
 bool response_put_messages(buffer *out, const body *read, refusal *refused);
 // Whether a name such as "web_search_call", up to `end` ('\0': up to its own end), belongs to a
-// call that OpenAI's server makes.
+// call that OpenAI's server executes.
 bool response_is_server_call(wick_text name, char end);
 
 #endif

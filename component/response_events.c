@@ -1,5 +1,5 @@
-// component/response_events.c — the events of a streamed answer of /v1/responses, made from
-// the pieces of a chat completion.
+// component/response_events.c — the events of a streamed response of /v1/responses, built from the
+// pieces of a chat completion.
 #include <stdio.h>
 #include <string.h>
 
@@ -45,7 +45,7 @@ static void emit_item(answer *to, const char *type) {
   end_event(&json, to);
 }
 
-// The beginning of all events of an item.
+// Writes the beginning that all events of an item share.
 static void begin_of_item(json_writer *json, answer *to, const char *type) {
   begin_event(json, to, type);
   json_text(json, "item_id", last_item(to)->id);
@@ -61,7 +61,7 @@ static void emit_part(answer *to, const char *type, bool has_text) {
   end_event(&json, to);
 }
 
-// A piece of the open item's text, or with the key "text" all of it.
+// Writes a piece of the open item's text or, with the key "text", all of it.
 static void emit_text(answer *to, const char *end, const char *key, wick_text text,
                       const buffer *logprobs) {
   const bool is_message = last_item(to)->kind == ITEM_MESSAGE;
@@ -116,7 +116,7 @@ static response_item *open_item(answer *to, item_kind kind) {
   return item;
 }
 
-// The open item of this kind; NULL: no memory.
+// Returns the open item of this kind, opening one if necessary; NULL: no memory.
 static response_item *text_item(answer *to, item_kind kind) {
   response_item *item = last_item(to);
   if (item != NULL && item->is_open && item->kind == kind) return item;
@@ -178,7 +178,7 @@ void response_take_delta(answer *to, choice *from, const delta *piece) {
   details_clear(&from->details);
 }
 
-// Reasoning and calls are followed by their marks, which do not belong to any text.
+// Reasoning and calls are followed by their tags, which do not belong to any text.
 void response_take_silence(answer *to, choice *from) {
   const response_item *item = last_item(to);
   if (item != NULL && item->kind != ITEM_MESSAGE) details_clear(&from->details);

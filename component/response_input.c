@@ -1,5 +1,5 @@
-// component/response_input.c — the input of /v1/responses, a text or items, as messages of a
-// conversation. Several items may become one message.
+// component/response_input.c — converts the input of /v1/responses, a string or items, to messages
+// of a conversation. Several items may become one message.
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,10 +11,10 @@
 typedef struct conversation {
   json_writer json;
   buffer *out;
-  const char *role;  // of the message that is held back; NULL: none
-  wick_text id;      // the call that it answers; bytes NULL: none
+  const char *role;  // the role of the message that is held back; NULL: none
+  wick_text id;      // the id of the call that it answers; bytes NULL: none
   buffer content, calls, thoughts;
-  buffer reasoning;  // of the turn that is being read, until its message or call
+  buffer reasoning;  // of the current turn, until its message or call follows
 } conversation;
 
 static void flush(conversation *to) {
@@ -53,7 +53,7 @@ static void take_thoughts(conversation *to) {
   buffer_clear(&to->reasoning);
 }
 
-// Reasoning belongs to its own turn, even if that was cut off before any text.
+// Adds reasoning to its own turn, even if that turn was cut off before any text.
 static void end_turn(conversation *to) {
   if (to->reasoning.size_bytes == 0) return;
   if (!is_assistant(to->role) || to->calls.size_bytes == 0) {
@@ -92,7 +92,8 @@ static bool put_part(buffer *out, const body *read, uint32_t part, const char *a
     return true;
   }
   if (body_node(read, type)->kind != JSON_STRING || is_text) {
-    return refuse(refused, 400, "invalid_value", at, "%s must be a part with a type and a text", at);
+    return refuse(refused, 400, "invalid_value", at, "%s must be a part with a type and a text",
+                  at);
   }
   const wick_text kind = body_text(read, type);
   return refuse(refused, 400, "unsupported_value", at, "%s is of type %.*s: only text is supported",
@@ -196,7 +197,7 @@ static bool take_call(conversation *to, const body *read, uint32_t item, const c
   return true;
 }
 
-// A tool of this type is left out; its earlier calls become calls of a function with a text
+// A tool of this type is left out; its earlier calls become calls of a function with a string
 // argument.
 static bool take_custom_call(conversation *to, const body *read, uint32_t item, const char *at,
                              refusal *refused) {
@@ -250,7 +251,7 @@ bool response_is_server_call(wick_text name, char end) {
   return ends && size > call && memcmp(name.bytes + size - call, CALL, call) == 0;
 }
 
-// The members that describe a call of another tool, as an object.
+// Writes the members that describe a call of another tool as an object.
 static void put_own_members(buffer *out, const body *read, uint32_t item) {
   static const char *const OTHERS[] = {"type", "id", "status", "call_id", "output"};
   json_writer json;
@@ -284,7 +285,7 @@ static void take_other_call(conversation *to, const body *read, uint32_t item, w
   buffer_free(&arguments);
 }
 
-// Its output is a text, or JSON.
+// Its output is a string, or JSON.
 static bool take_other_output(conversation *to, const body *read, uint32_t item, const char *at,
                               refusal *refused) {
   uint32_t id = body_find(read, item, "call_id");

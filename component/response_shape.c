@@ -8,7 +8,7 @@
 
 // ---- members that stay the same in all events ----
 
-// A member of the body as written there, or `other`.
+// Writes a member of the body unchanged, or `other` if it is missing.
 static void put_own(json_writer *json, buffer *out, const body *read, const char *name,
                     const char *other) {
   const uint32_t node = body_find(read, BODY_ROOT, name);
@@ -46,7 +46,7 @@ static void put_head(buffer *out, const server *of, const body *read) {
   json_text(&json, "previous_response_id", NULL);
   json_member(&json, "reasoning");
   buffer_put_text(out, "{\"effort\":null,\"summary\":null}");
-  json_bool(&json, "store", false);  // nothing is kept
+  json_bool(&json, "store", false);  // responses are not stored
   put_own(&json, out, read, "temperature", "null");
   put_text_format(&json, out, read);
   put_own(&json, out, read, "tool_choice", "\"auto\"");

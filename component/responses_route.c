@@ -20,7 +20,7 @@ static const field fields_response[] = {
     {"store", FIELD_IGNORED, 0, 0, NULL},
     {"service_tier", FIELD_IGNORED, 0, 0, NULL},
     {"safety_identifier", FIELD_IGNORED, 0, 0, NULL},
-    {"client_metadata", FIELD_IGNORED, 0, 0, NULL},  // of Codex
+    {"client_metadata", FIELD_IGNORED, 0, 0, NULL},  // sent by Codex
     {"prompt_cache_key", FIELD_IGNORED, 0, 0, NULL},
     {"prompt_cache_retention", FIELD_IGNORED, 0, 0, NULL},
     {"prompt_cache_options", FIELD_IGNORED, 0, 0, NULL},
@@ -114,7 +114,7 @@ static bool check_tools(const body *read, refusal *refused) {
   return true;
 }
 
-// Tools that are not functions are left out, which a header of the answer reports.
+// Tools that are not functions are left out, which a response header reports.
 static void report_ignored(const body *read, answer *to) {
   const uint32_t list = body_find(read, BODY_ROOT, "tools");
   for (uint32_t tool = body_node(read, list)->first; tool != 0;
@@ -183,7 +183,7 @@ static void put_source(chat_body *to, const char *name, uint32_t node) {
   buffer_put(&to->out, source.bytes, source.size_bytes);
 }
 
-// Whether the table has no field of this name.
+// Whether the table has no field with this name.
 static bool is_other(const field *table, document_text name) {
   for (; table->name != NULL; table++) {
     if (text_is(name, table->name)) return false;
@@ -191,7 +191,7 @@ static bool is_other(const field *table, document_text name) {
   return true;
 }
 
-// The members of an object that a table has, except its type.
+// Writes the members of an object that are in a table, except its type.
 static void put_members(chat_body *to, const char *name, uint32_t object, const field *known) {
   json_open(&to->json, name, '{');
   for (uint32_t node = body_node(to->read, object)->first; node != 0;
@@ -204,7 +204,7 @@ static void put_members(chat_body *to, const char *name, uint32_t object, const 
   json_close(&to->json, '{');
 }
 
-// The fields that chat completions have under the same name.
+// Writes the fields that chat completions have under the same name.
 static void put_same(chat_body *to) {
   for (uint32_t node = body_node(to->read, BODY_ROOT)->first; node != 0;
        node = body_node(to->read, node)->next) {

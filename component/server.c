@@ -1,4 +1,4 @@
-// component/server.c — the routes, and their common parts.
+// component/server.c — the routes and what they have in common.
 #include "server.h"
 
 #include <stdio.h>
@@ -16,7 +16,7 @@
 static bool configure(wick_config *config, refusal *refused) {
   wick_config_default(config);
   if (mmproj_is_given())
-    config->batch_tokens = WICK_BATCH_TOKENS_MAX;  // some models read an image in one pass
+    config->batch_tokens = WICK_BATCH_TOKENS_MAX;  // some models must process an image in one pass
   return settings_read_flag("WICK_METRICS", &config->metrics, refused) &&
          settings_read_count("WICK_CONTEXT_TOKENS", &config->context_tokens, refused) &&
          settings_read_count("WICK_KV_TOKENS", &config->kv_tokens_max, refused) &&
@@ -25,7 +25,7 @@ static bool configure(wick_config *config, refusal *refused) {
          settings_read_count("WICK_MAX_IMAGE_TOKENS", &config->media_rows_max, refused);
 }
 
-// Returns an engine that has read the model, or NULL with the reason.
+// Returns an engine with the model loaded, or NULL with the reason.
 static wick_engine *read_model(const wick_config *config, refusal *refused) {
   wick_error error;
   wick_engine *engine = NULL;
@@ -51,7 +51,7 @@ static void take_name(server *of, const wick_engine *engine) {
   snprintf(of->model, sizeof of->model, "%.*s", (int)name.size_bytes, name.bytes);
 }
 
-// Reads the beginning of a file for the name, but does not request a URL.
+// Reads the beginning of a file to get the model's name, but does not fetch a URL.
 static bool have_name(server *of, refusal *refused) {
   take_name(of, of->engine);
   if (of->model[0] != '\0') return true;
@@ -128,7 +128,7 @@ void server_open(server *opened) {
   if (is_right && name != NULL) snprintf(opened->model, sizeof opened->model, "%s", name);
 }
 
-void __wasilibc_deinitialize_environ(void);  // of wasi-libc, for snapshots
+void __wasilibc_deinitialize_environ(void);  // from wasi-libc, for snapshots
 
 void server_preload(server *opened) {
   if (configure(&opened->config, &opened->failure)) {
@@ -260,7 +260,7 @@ static bool check_body(const server *of, http_request *request, refusal *refused
                   (unsigned)of->settings.body_timeout_ms);
   }
   if (request->body.size_bytes > of->settings.body_bytes_max) return is_too_large(of, refused);
-  buffer_put(&request->body, "", 1);  // its end
+  buffer_put(&request->body, "", 1);  // terminates it
   if (request->body.has_failed) {
     return refuse(refused, 503, "nomem", NULL, "Out of memory for the body");
   }
@@ -271,7 +271,7 @@ static bool check_body(const server *of, http_request *request, refusal *refused
 // ---- the table of routes ----
 
 typedef struct route {
-  const char *path;  // with a '/' at its end: all paths below it
+  const char *path;  // a '/' at the end matches all paths below it
   const char *method, *allow;
   bool (*give)(const server *of, const http_request *request, answer *to, refusal *refused);
   bool (*begin)(server *of, body *read, answer *to, refusal *refused);  // for routes with a body
@@ -337,7 +337,7 @@ static bool check_method(const route *found, const http_request *request, answer
 // Checks the client's key and the server's health.
 static bool check_access(const server *of, const route *found, const http_request *request,
                          answer *to, refusal *refused) {
-  if (!of->has_settings || of->failure.status == 500) {  // the keys are not known
+  if (!of->has_settings || of->failure.status == 500) {  // the keys are unknown
     *refused = of->failure;
     return false;
   }
@@ -420,7 +420,8 @@ bool server_begin(server *of, const http_request *request, answer *to) {
   return false;
 }
 
-// The body as JSON, which is kept as long as the answer needs it; NULL after a refusal.
+// Parses the body as JSON, which is kept until the answer no longer needs it; returns NULL after a
+// refusal.
 static asked_body *hold_body(const server *of, http_request *request, refusal *refused) {
   asked_body *held = calloc(1, sizeof *held);
   if (held == NULL) {

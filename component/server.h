@@ -1,5 +1,5 @@
-// component/server.h — OpenAI's interface over HTTP. Requests arrive by wasi:http 0.2 (http_p2.c)
-// or 0.3 (http_p3.c). Requests share one engine, its batch and its prefix cache.
+// component/server.h — OpenAI's API over HTTP. Requests arrive through wasi:http 0.2 (http_p2.c) or
+// 0.3 (http_p3.c). Requests share one engine, its batch and its prefix cache.
 #ifndef WICK_COMPONENT_SERVER_H
 #define WICK_COMPONENT_SERVER_H
 
@@ -7,7 +7,7 @@
 #include "settings.h"
 
 enum { SERVER_ROUTES = 12, SERVER_STATUSES = 14, SERVER_BOUNDS = 14 };
-enum { SERVER_LOOK_US = 50000 };  // between two checks whether a client is still connected
+enum { SERVER_LOOK_US = 50000 };  // interval between checks whether a client is still connected
 enum { SERVER_NAME_BYTES = 128, HTTP_PATH_BYTES = 256, HTTP_VALUE_BYTES = 128 };
 
 // Counts of durations by their upper bounds (metrics.c); the last one has no bound.
@@ -17,57 +17,57 @@ typedef struct histogram {
 } histogram;
 
 struct server {
-  wick_engine *engine;  // NULL: no request has needed the model yet, or it failed to load
+  wick_engine *engine;  // NULL: the model has not been needed yet, or failed to load
   wick_config config;   // of the engine
-  uint32_t loads;       // of the model, in this instance
-  refusal failure;      // why no request can be answered, or why the last one had no model
+  uint32_t loads;       // number of times that the model was loaded in this instance
+  refusal failure;      // why requests cannot be answered, or why the last one had no model
   char instance[RANDOM_NAME_BYTES];  // its name in logs and metrics; "": not named yet
   bool has_settings;                 // whether they were read
   settings settings;
   char model[SERVER_NAME_BYTES];  // its name; "": not known yet
   int64_t created_s;
-  answer *answers;                                     // on their way
-  answer *embeddings;                                  // those that wait for vectors, in order
-  answer *encodings;                                   // those whose images are encoded, in order
-  uint32_t generations;                                // requests for text under way
-  uint64_t responses[SERVER_ROUTES][SERVER_STATUSES];  // that ended; metrics.c has the statuses
+  answer *answers;       // in progress
+  answer *embeddings;    // those that wait for vectors, in submission order
+  answer *encodings;     // those whose images are being encoded, in submission order
+  uint32_t generations;  // number of text requests in progress
+  uint64_t responses[SERVER_ROUTES][SERVER_STATUSES];  // counts by route and status (metrics.c)
   histogram durations[SERVER_ROUTES], first_tokens[SERVER_ROUTES];
 };
 
-// Texts are terminated, and "" if they are missing. Texts in arrays are cut to the size of the
+// Strings are terminated, and "" if missing. Strings in arrays are truncated to the size of the
 // array.
 typedef struct http_request {
   char method[16], path[HTTP_PATH_BYTES];
   char content_type[HTTP_VALUE_BYTES], content_encoding[HTTP_VALUE_BYTES];
   char content_length[HTTP_VALUE_BYTES];
   buffer authorization, origin, asked_headers;  // the last: access-control-request-headers
-  buffer body;  // if it exceeds the settings' body_bytes_max: only its beginning; it is refused
-  bool is_body_read;  // otherwise it broke off
+  buffer body;        // only its beginning if it exceeds the settings' body_bytes_max
+  bool is_body_read;  // otherwise it was cut off
   bool is_body_late;  // it did not arrive within the settings' body_timeout_ms
 } http_request;
 
-// Reads the settings, once; later calls do nothing. After a failure, all requests are answered with
-// it. The first request that needs the model loads it; if the model's server fails, the next
+// Reads the settings, once; later calls do nothing. After a failure, all requests are rejected with
+// its error. The first request that needs the model loads it; if the model's server fails, the next
 // request tries again.
 void server_open(server *opened);
 // Before a snapshot of the instance: loads the model, and forgets the environment, which
 // server_open reads when the snapshot serves. Traps if the model cannot be loaded, with the reason
 // on stderr.
 void server_preload(server *opened);
-// Answers requests that need only their head. Returns true if the answer needs the body: the caller
-// then reads it, up to a byte more than the settings allow, and passes it to server_take_body.
+// Answers requests that do not need their body. Returns true if the body is needed: the caller then
+// reads it, up to one byte more than the settings allow, and passes it to server_take_body.
 bool server_begin(server *of, const http_request *request, answer *to);
-// Answers the request, or begins to. Takes ownership of its body.
+// Answers the request or starts its answer. Takes ownership of its body.
 void server_take_body(server *of, http_request *request, answer *to);
-// Does a unit of work for all waiting answers. Returns false if none waits.
+// Does a unit of work for all waiting answers. Returns false if no answer is waiting.
 bool server_step(server *of);
 // Called when the client has disconnected or has received everything. Frees the answer and cancels
 // the requests that it still waits for.
 void server_end(server *of, answer *to);
-// Whether the engine still has requests of answers that have ended: server_step ends them.
+// Whether the engine still has requests of ended answers, which server_step will end.
 bool server_has_cancelled(const server *of);
 
-// ---- routes: bodies that were read, into answers that have begun or are refused ----
+// ---- routes: each begins or rejects the answer to a parsed body ----
 
 bool chat_begin(server *of, body *read, answer *to, refusal *refused);
 // The same as /v1/chat/completions, in the format of `kind`.
@@ -79,19 +79,20 @@ bool rerank_begin(server *of, body *read, answer *to, refusal *refused);
 
 // ---- vectors (embedding_jobs.c) ----
 
-// Does a unit of work for the first waiting request. Returns false if none waits.
+// Does a unit of work for the first waiting request. Returns false if no request is waiting.
 bool embeddings_step(server *of);
 // Called when the client has disconnected or has received everything. The answer need not be
 // waiting for vectors.
 void embeddings_leave(server *of, answer *to);
 
-// ---- figures (metrics.c) ----
+// ---- metrics (metrics.c) ----
 
 void server_count(server *of, const answer *reply);
 void server_put_metrics(const server *of, buffer *out);
-// "none" for paths without a route.
+// Returns the path of a route; "none" for paths without a route.
 const char *server_route_path(uint32_t route);
-// The operation by OpenTelemetry's names, such as "chat"; NULL for routes that do not process text.
+// Returns OpenTelemetry's name of the operation, such as "chat"; NULL for routes that do not
+// process text.
 const char *server_route_operation(uint32_t route);
 
 // ---- lines of JSON on stderr (log.c) ----
@@ -108,15 +109,15 @@ void log_model_failed(const server *of, const refusal *failure);
 bool model_load(wick_engine *engine, refusal *refused);
 // Loads the encoders of the mmproj file into an engine with a model, if there is one.
 bool mmproj_load(wick_engine *engine, refusal *refused);
-// The URL from which the mmproj file is read; NULL: it is a file, or there is none.
+// Returns the URL of the mmproj file; NULL: it is a local file, or there is none.
 const char *mmproj_url(void);
 bool mmproj_is_given(void);
-// The URL from which the model is read; NULL: it is embedded or a file.
+// Returns the URL of the model; NULL: it is embedded or a local file.
 const char *model_url(void);
-// The model's address for logs: without a URL's query, which may contain a key.
+// Returns the model's location for logs: without the URL's query, which may contain a key.
 void model_put_source(buffer *out);
-// Frees the embedded file after it was read, so that a snapshot does not contain it in addition to
-// the weights.
+// Frees the embedded file after it has been loaded, so that a snapshot does not contain it in
+// addition to the weights.
 void model_forget_bytes(void);
 
 #endif

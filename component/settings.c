@@ -1,4 +1,4 @@
-// component/settings.c — settings of the environment.
+// component/settings.c — reads settings from the environment.
 #include "settings.h"
 
 #include <errno.h>
@@ -34,7 +34,7 @@ bool settings_read_flag(const char *name, bool *out, refusal *refused) {
 
 // ---- keys ----
 
-// The scratch memory has room for both and a terminating zero.
+// The scratch memory must have space for both and a terminating zero.
 static cache_salt hash_of(const char *prefix, const char *key, size_t size, char *scratch) {
   const int written = sprintf(scratch, "%s%.*s", prefix, (int)size, key);
   return salt_of(scratch, written < 0 ? 0 : (size_t)written);
@@ -78,7 +78,7 @@ static bool settings_read_keys(const char *name, tenants *out, refusal *refused)
   return is_right || is_wrong(name, "keys of visible ASCII characters, separated by ','", refused);
 }
 
-// The key of `Bearer KEY`; its size, 0 for none.
+// Finds the key in `Bearer KEY`. Returns its size, 0 if there is none.
 static size_t key_of(const char *authorization, const char **key) {
   static const char BEARER[] = "bearer";
   for (size_t i = 0; i < sizeof BEARER - 1; i++) {
@@ -105,13 +105,14 @@ bool keys_check(const tenants *keys, const char *authorization, const char **sal
     if (difference == 0) *salt = keys->list[i].salt;
   }
   if (size > 0 && *salt != NULL) return true;
-  return refuse(refused, 401, "invalid_api_key", NULL,
-                size == 0 ? "A key is required: Authorization: Bearer KEY" : "The key is not valid");
+  return refuse(
+      refused, 401, "invalid_api_key", NULL,
+      size == 0 ? "A key is required: Authorization: Bearer KEY" : "The key is not valid");
 }
 
 // ---- names ----
 
-char **__wasilibc_get_environ(void);  // of wasi-libc
+char **__wasilibc_get_environ(void);  // from wasi-libc
 
 static bool is_known(const char *name, size_t size) {
 #define NAME(kind, field, variable, by_default) variable,
@@ -157,7 +158,7 @@ bool settings_have_origin(const char *origins, const char *origin) {
 
 static bool settings_read_text(const char *name, const char **out, refusal *refused) {
   *out = getenv(name);
-  return *out == NULL || **out != '\0' || is_wrong(name, "a non-empty text", refused);
+  return *out == NULL || **out != '\0' || is_wrong(name, "a non-empty string", refused);
 }
 
 static bool settings_read_texts(const char *name, const char **out, refusal *refused) {

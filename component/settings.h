@@ -7,7 +7,7 @@
 #include "base/salt.h"
 #include "refusal.h"
 
-enum { SALT_BYTES = 33 };  // 32 digits, terminated
+enum { SALT_BYTES = 33 };  // 32 hexadecimal digits, terminated
 
 // A key is stored as 128 bits of its SHA-256. The salt of its requests comes from another hash of
 // the key.
@@ -17,11 +17,11 @@ typedef struct tenant {
 } tenant;
 
 typedef struct tenants {
-  tenant *list;  // [count]; none: anyone may send requests
+  tenant *list;  // [count]; empty: anyone may send requests
   uint32_t count;
 } tenants;
 
-// The kinds of settings: missing texts are NULL, and lists are separated by ','.
+// The kinds of settings: missing strings are NULL, and lists are separated by ','.
 typedef tenants settings_keys;
 typedef const char *settings_texts, *settings_text;
 typedef uint32_t settings_count;
@@ -34,21 +34,22 @@ typedef struct settings {
 #undef FIELD
 } settings;
 
-// Reads them from the environment. Returns false if one of them is invalid; *refused names it.
+// Reads them from the environment. Returns false if one of them is invalid; the error in *refused
+// names it.
 bool settings_read(settings *out, refusal *refused);
-// Reads a number from the environment, which must be at least 1; 0 if it is missing.
+// Reads a number, which must be at least 1, from the environment; 0 if it is missing.
 bool settings_read_count(const char *name, uint32_t *out, refusal *refused);
 // Reads a flag, 0 or 1; false if it is missing.
 bool settings_read_flag(const char *name, bool *out, refusal *refused);
-// The name of the next unknown variable after *at that begins with WICK_, up to its '='; NULL if
-// there is none. *at is NULL at first.
+// Returns the name of the next unknown variable after *at that begins with WICK_, up to its '=';
+// NULL if there is none. Start with *at = NULL.
 const char *settings_next_unknown(char ***at, size_t *size_bytes);
 // Whether `origin` is in the list.
 bool settings_have_origin(const char *origins, const char *origin);
 
-// The salt for the requests of the key in a header `Authorization: Bearer KEY`; NULL if there are
-// no keys. Returns false for a missing or wrong key. The time does not depend on the content of
-// keys.
+// Sets the salt for the requests of the key in a header `Authorization: Bearer KEY`; NULL if there
+// are no keys. Returns false for a missing or invalid key. The time does not depend on the content
+// of keys.
 bool keys_check(const tenants *keys, const char *authorization, const char **salt,
                 refusal *refused);
 

@@ -14,9 +14,9 @@ enum { PIECE_BYTES = 4 << 20, REDIRECTS_MAX = 5, TRIES_MAX = 3, TIMEOUT_MS = 100
 
 typedef struct url_source {
   fetch_url url;
-  uint64_t total_bytes;  // of the file; 0: not known yet
+  uint64_t total_bytes;  // the file size; 0: not known yet
   char etag[FETCH_VALUE_BYTES];
-  char problem[192];  // why a range could not be read; "" after a success
+  char problem[192];  // why a range could not be read; "" after success
 } url_source;
 
 static size_t fail(url_source *from, const char *problem) {
@@ -25,8 +25,8 @@ static size_t fail(url_source *from, const char *problem) {
 }
 
 static size_t fail_late(url_source *from) {
-  snprintf(from->problem, sizeof from->problem,
-           "the server of the model does not answer within %u ms", (unsigned)from->url.timeout_ms);
+  snprintf(from->problem, sizeof from->problem, "the model's server did not respond within %u ms",
+           (unsigned)from->url.timeout_ms);
   return SIZE_MAX;
 }
 
@@ -42,7 +42,7 @@ static bool read_url(fetch_url *out, const char *text) {
   if (size == 0 || size >= sizeof out->authority || path_bytes + 1 >= sizeof out->path) {
     return false;
   }
-  if (memchr(authority, '@', size) != NULL) return false;  // a name and a password
+  if (memchr(authority, '@', size) != NULL) return false;  // a user name and password
   out->is_https = is_https;
   snprintf(out->authority, sizeof out->authority, "%.*s", (int)size, authority);
   snprintf(out->path, sizeof out->path, "%s%.*s", path[0] == '/' ? "" : "/", (int)path_bytes, path);
@@ -53,7 +53,7 @@ static bool is_redirect(uint16_t status) {
   return status == 301 || status == 302 || status == 303 || status == 307 || status == 308;
 }
 
-// A file that was requested over HTTPS is not read over HTTP.
+// Follows a redirect, but not from HTTPS to HTTP.
 static bool follow(url_source *from, const char *location) {
   fetch_url next = from->url;
   if (location[0] == '/' && location[1] != '/') {
@@ -88,14 +88,13 @@ static bool is_same_file(url_source *from, const fetch_answer *response, uint64_
   return from->total_bytes == total_bytes && strcmp(from->etag, response->etag) == 0;
 }
 
-// The result of a complete or partial answer: the number of bytes, SIZE_MAX with the problem, or 0
-// at the end of the file. *is_short: it broke off.
+// Returns the number of bytes of a complete or partial response, SIZE_MAX with the problem, or 0 at
+// the end of the file. Sets *is_short if the body ended early.
 static size_t take(url_source *from, const fetch_answer *response, uint64_t offset, size_t count,
                    size_t size, bool *is_short) {
   content_range range;
   if (response->status == 416) return 0;
-  if (response->status == 200 && offset == 0 && count < size)
-    return count;  // the whole of a small file
+  if (response->status == 200 && offset == 0 && count < size) return count;  // all of a small file
   if (response->status != 206) {
     char problem[80];
     snprintf(problem, sizeof problem, "the server answered with status %u%s",
@@ -130,17 +129,17 @@ static size_t ask(url_source *from, const char *range, uint64_t offset, void *by
       const size_t taken = take(from, &response, offset, count, size, &is_short);
       if (!is_short) return taken;
     }
-    // a request that waits more than once would delay all others
+    // waiting longer would delay all other requests
     if (platform_now_us() - begin_us >= timeout_ms * 1000) return fail_late(from);
     tries++;
   }
-  return fail(from, "the server of the model does not answer");
+  return fail(from, "the model's server did not respond");
 }
 
 static size_t read_range(void *context, uint32_t file, uint64_t offset, void *bytes, size_t size) {
   url_source *from = context;
   char range[64];
-  if (file != 0) return fail(from, "a split model is not read from a URL");
+  if (file != 0) return fail(from, "split models cannot be read from a URL");
   if (size == 0 || (from->total_bytes > 0 && offset >= from->total_bytes)) return 0;
   snprintf(range, sizeof range, "bytes=%" PRIu64 "-%" PRIu64, offset, offset + size - 1);
   return ask(from, range, offset, bytes, size);

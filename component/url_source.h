@@ -4,18 +4,18 @@
 
 #include "refusal.h"
 
-// The code of a refusal that may not recur for a later request.
+// The code of an error that a later request may not encounter.
 #define MODEL_SERVER "model_server"
 
 // Checks the variable's URL and the other variables for reading it.
 bool url_check(const char *name, const char *url, refusal *refused);
-// The model's name: the last part of the path, without .gguf.
+// Writes the model's name: the last part of the path, without .gguf.
 void url_name(const char *url, char *out, size_t size_bytes);
 typedef struct url_file {
   const char *name, *url;  // of the variable
   wick_status (*load)(wick_engine *engine, const wick_reader *reader, wick_error *error);
 } url_file;
-// Reads a file that is not split over HTTP, in ranges, and feeds it to the engine. Redirects are
+// Reads a single file over HTTP, in ranges, and feeds it to the engine. Redirects are
 // followed. A server that does not respond is tried three times. Returns false with the reason in
 // *refused.
 bool url_load(wick_engine *engine, const url_file *file, refusal *refused);

@@ -116,7 +116,7 @@ describe('wick-p3 with other files and settings', { skip: missing }, () => {
       assert.match(reported.error.message, words);
     }
     for (const [bytes, words] of /** @type {[Buffer, RegExp][]} */ ([
-      [wavOf(new Uint8Array(8000), 8000), /only WAV recordings of 16 kHz: its rate/],
+      [wavOf(new Uint8Array(8000), 8000), /only WAV recordings at 16 kHz: its rate/],
       [Buffer.from('ID3 mp3'), /16 kHz: not a WAV file/],
     ])) {
       const data = bytes.toString('base64');
@@ -145,7 +145,7 @@ describe('wick-p3 with other files and settings', { skip: missing }, () => {
       [url('data:image/ppm;base64,UDYgM'), 'invalid_value', /the data is not base64/],
       [url('data:image/ppm;base64,'), 'unsupported_value', /decodes only PPM images/],
       [ppm('P6 0 0 255\n'), 'invalid_value', /image/],
-      [ppm('P6 999999999 999999999 255\n'), 'invalid_value', /PPM image has 0 of/],
+      [ppm('P6 999999999 999999999 255\n'), 'invalid_value', /PPM image has only 0 of/],
       [ppm('P6 1 1 65535\n......'), 'unsupported_value', /8 bits/],
       [null, 'invalid_value', /content\[0\] is not a part/],
       ['image', 'invalid_value', /content\[0\] is not a part/],

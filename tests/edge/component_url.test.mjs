@@ -62,16 +62,16 @@ const modes = {
 };
 /** The answers while the server is unhealthy. @type {[string, RegExp, Mode][]} */
 const faults = [
-  ['gone', /does not answer/, (_, response) => void response.socket?.destroy()],
+  ['gone', /did not respond/, (_, response) => void response.socket?.destroy()],
   [
     'killed between two ranges',
-    /does not answer/,
+    /did not respond/,
     (_, response, range) => {
       if (asked === 1) give(response, range);
       else response.socket?.destroy();
     },
   ],
-  ['broken', /does not answer/, (_, response) => void response.writeHead(503).end()],
+  ['broken', /did not respond/, (_, response) => void response.writeHead(503).end()],
   ['forgetful', /status 404/, (_, response) => void response.writeHead(404).end('no')],
   ['without ranges', /without ranges/, (_, response) => void response.writeHead(200).end(file)],
   ['of other ranges', /different range/, (_, response) => give(response, [7, 1e6])],
@@ -182,7 +182,7 @@ for (const name of ['p2', 'p3']) {
         const response = await ask(server.origin, '/v1/completions', body, { signal });
         const { error } = await response.json();
         assert.deepEqual([response.status, error.code], [503, 'model_server'], words);
-        assert.match(error.message, /does not answer within 100 ms/, words);
+        assert.match(error.message, /did not respond within 100 ms/, words);
         assert.equal(asked, 1, words);
       }
     });
