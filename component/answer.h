@@ -43,7 +43,7 @@ typedef struct answer {
   // Its body. The sender empties `out`; once is_done is set, nothing is added to it.
   buffer out;
   bool is_done;
-  // What it waits for.
+  // The kind of event that it waits for.
   answer_kind kind;
   uint32_t route;        // index in the server's list
   const char *tenant;    // the salt of its key; NULL: no keys are set

@@ -55,7 +55,7 @@ void server_open(server *opened);
 // on stderr.
 void server_preload(server *opened);
 // Answers requests that do not need their body. Returns true if the body is needed: the caller then
-// reads it, up to one byte more than the settings allow, and passes it to server_take_body.
+// reads it, up to the limit plus one byte, and passes it to server_take_body.
 bool server_begin(server *of, const http_request *request, answer *to);
 // Answers the request or starts its answer. Takes ownership of its body.
 void server_take_body(server *of, http_request *request, answer *to);

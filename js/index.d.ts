@@ -190,7 +190,7 @@ export interface EngineSettings {
    */
   memoryLimit?: number;
   /**
-   * Where per-layer embeddings (Gemma 3n and 4) are stored, and token embeddings if the output has a separate matrix.
+   * The location of per-layer embeddings (Gemma 3n and 4), and of token embeddings if the output has a separate matrix.
    * `inside`: in memory. `outside`: in the model's file, from which each pass reads the rows of its tokens, so only the
    * layers have to fit; results are the same. The worker must be able to read the file synchronously: a path in Node, a
    * Blob in a browser, or a stored model. `auto`, the default: `outside` if the model would not fit

@@ -276,7 +276,7 @@ class HttpStream {
     const response = await this.#fetchOrExplain(init);
     if (!(await this.#accept(response, first))) return false;
     if (!response.body)
-      throw new WickError('HTTP', `${this.#url} returned a response without a body`);
+      throw new WickError('HTTP', `${this.#url}: response has no body`);
     this.#reader = new PieceReader(response.body);
     return true;
   }

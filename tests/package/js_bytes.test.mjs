@@ -243,7 +243,7 @@ describe('HTTP', () => {
     ]);
     assert.deepEqual(await refused(new Response(null, { status: 200 })), [
       'HTTP',
-      `${url} returned a response without a body`,
+      `${url}: response has no body`,
     ]);
     assert.deepEqual(await refused({}), ['ARG', 'fetch: did not return a Response']);
     assert.deepEqual(await refused(undefined), ['ARG', 'fetch: did not return a Response']);
