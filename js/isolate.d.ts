@@ -26,8 +26,8 @@ export interface IsolateOptions {
 export function isolate(options?: IsolateOptions): Promise<boolean>;
 
 /**
- * For a site whose service worker is passed to `isolate`: returns the response with
- * the two headers. Use it as `event.respondWith(fetch(event.request).then(isolated))`. `embedder` is the
+ * For a site that passes its own service worker to `isolate`: returns the response with the two
+ * headers, for example `event.respondWith(fetch(event.request).then(isolated))`. `embedder` is the
  * policy to use if the server's own policy does not isolate the page; `require-corp` by default.
  *
  * @example
