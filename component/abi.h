@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-// A function of an imported interface.
+// Declares a function of an imported interface.
 #define ABI_IMPORT(interface, name) \
   __attribute__((__import_module__(interface), __import_name__(name)))
 #define ABI_EXPORT(name) __attribute__((__export_name__(name)))

@@ -66,7 +66,7 @@ typedef struct answer {
   char method[16];
   uint64_t begun_us, first_us;  // first_us: when the first token arrived; 0: not yet
   uint64_t tokens_embedded;     // number of tokens processed for vectors
-  refusal refused;              // why it failed; status 0: it has not failed
+  refusal refused;              // why it failed; status 0: no failure
 } answer;
 
 // ---- bodies (answer.c) ----

@@ -1,4 +1,4 @@
-// component/body.c — a request's body, read as JSON.
+// component/body.c — parses a request's body as JSON.
 #include "body.h"
 
 #include <math.h>
@@ -9,7 +9,7 @@
 #include "base/options.h"
 #include "platform/platform.h"
 
-// The limit of js/handler/request_body.js.
+// The same limit as in js/handler/request_body.js.
 enum { NODES_MAX = 50000 };
 
 static bool check_nodes(const body *read, refusal *refused) {

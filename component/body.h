@@ -1,5 +1,5 @@
-// component/body.h — a request's body: a JSON object, read once, and the functions that read its
-// fields.
+// component/body.h — a request's body: a JSON object that is parsed once, and functions that read
+// its fields.
 #ifndef WICK_COMPONENT_BODY_H
 #define WICK_COMPONENT_BODY_H
 
@@ -37,7 +37,7 @@ bool body_is_true(const body *read, uint32_t node);
 bool body_is(const body *read, uint32_t node, const char *text);  // whether it is this string
 // A number.
 double body_number(const body *read, uint32_t node);
-wick_text body_text(const body *read, uint32_t node);  // of a string
+wick_text body_text(const body *read, uint32_t node);  // the text of a string
 // Whether a list contains token ids, judging by its first item.
 bool body_are_tokens(const body *read, uint32_t node);
 // Returns the ids of such a list, valid until body_end. A value that is not an id is rejected with

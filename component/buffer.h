@@ -1,4 +1,4 @@
-// component/buffer.h — bytes that grow at their end.
+// component/buffer.h — a byte array that grows at its end.
 #ifndef WICK_COMPONENT_BUFFER_H
 #define WICK_COMPONENT_BUFFER_H
 
@@ -18,7 +18,7 @@ void buffer_put_text(buffer *to, const char *text);
 // memory.
 char *buffer_reserve(buffer *to, size_t size_bytes);
 void buffer_grow(buffer *to, size_t size_bytes);
-// Removes the content and keeps the memory.
+// Removes the content but keeps the memory.
 void buffer_clear(buffer *held);
 void buffer_free(buffer *held);
 

@@ -113,7 +113,7 @@ static bool check_messages(const body *read, refusal *refused) {
 
 // ---- tools ----
 
-enum { TOOLS_MAX = 1024 };  // each one is compared with all before it
+enum { TOOLS_MAX = 1024 };  // each tool is compared with all previous ones
 
 static uint32_t name_of(const body *read, uint32_t tool) {
   return body_find(read, body_find(read, tool, "function"), "name");
@@ -291,7 +291,7 @@ static bool take_format(const body *read, wick_grammar *grammar, refusal *refuse
   if (format == 0) return true;
   if (tables.own == NULL) {
     return refuse(refused, 400, "unsupported_value", "response_format",
-                  "response_format.type: text, json_object and json_schema are supported");
+                  "response_format.type must be one of text, json_object, json_schema");
   }
   if (!fields_check(read, format, &tables, refused)) return false;
   if (tables.own == fields_text_format) return true;
@@ -409,7 +409,7 @@ static bool take_conversation(const server *of, const body *read, const media_se
 bool chat_begin_as(server *of, body *read, answer_kind kind, answer *to, refusal *refused) {
   conversation chat = {0};
   const uint32_t messages = body_find(read, BODY_ROOT, "messages");
-  const bool is_first = to->media == NULL;  // otherwise its media have been encoded
+  const bool is_first = to->media == NULL;  // otherwise its media are already encoded
   bool has_begun = take_fields(read, to->tenant, &chat, refused) &&
                    (!is_first || media_take(of, read, messages, to, refused)) &&
                    take_conversation(of, read, media_of(to), &chat, refused);

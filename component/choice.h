@@ -25,7 +25,7 @@ typedef struct choice {
   bool has_parts;    // whether it is a reply to a conversation, in parts; otherwise everything is
                      // content
   const wick_event *parts;  // the first part whose TOKEN or DONE event has not arrived
-  // these are kept for an answer that is not streamed
+  // the following are kept for a response that is not streamed
   buffer content, reasoning;
   call *calls;  // [call_count]
   uint32_t call_count, call_capacity;

@@ -1,4 +1,4 @@
-// component/fetch_p2.c — outgoing HTTP of WASI 0.2. wit/p2.wit has the types of the imports.
+// component/fetch_p2.c — outgoing HTTP with WASI 0.2. wit/p2.wit contains the types of the imports.
 #include "fetch.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-// component/fetch_p3.c — outgoing HTTP of WASI 0.3. The reading task waits in waitable-set.wait,
+// component/fetch_p3.c — outgoing HTTP with WASI 0.3. The reading task waits in waitable-set.wait,
 // and the instance runs nothing else meanwhile. The types of the imports are in wit/p3.wit.
 #include "fetch.h"
 
@@ -11,7 +11,7 @@
 #define NEW "[static]request.new"
 #define BODY "[static]response.consume-body"
 
-// Two ends, or two values.
+// The two ends of a stream or future, or two values.
 typedef struct abi_pair {
   abi_handle first, second;
 } abi_pair;
@@ -101,7 +101,7 @@ static abi_handle make_options(uint32_t timeout_ms) {
   return options;
 }
 
-// *transmitted: the future with the result of sending the request.
+// Sets *transmitted to the future with the result of sending the request.
 static abi_handle make_request(const fetch_url *url, const char *range, abi_handle trailers,
                                abi_handle *transmitted) {
   abi_error_room ignored;

@@ -36,7 +36,7 @@ static const field *find(const field *table, document_text name) {
   return NULL;
 }
 
-// The field that has this name on another server, or NULL.
+// Returns the field that has this name on another server, or NULL.
 static const char *own_name(document_text name) {
 #define OTHER_NAME(other, own) \
   if (text_is(name, other)) return own;
@@ -320,8 +320,8 @@ static void take_counts(const body *read, wanted *out) {
   if (out->limits_reasoning) out->reasoning.tokens_max = (uint32_t)body_number(read, budget);
 }
 
-// If a client has a key, its own salt follows the key's. All salts of keys have the same
-// length, so no salt of a client equals one of another key.
+// If a client has a key, its own salt is appended to the key's salt. All salts of keys have the
+// same length, so salts of clients with different keys never collide.
 static bool take_salt(body *read, const char *tenant, wick_request *request, refusal *refused) {
   const uint32_t node = body_find(read, BODY_ROOT, "salt");
   const wick_text own = body_text(read, node);
@@ -408,7 +408,7 @@ bool fields_take_grammar(body *read, wick_grammar *out, refusal *refused) {
     if (out->kind != WICK_GRAMMAR_NONE) {
       if (first != NULL) name = first;
       return refuse(refused, 400, "invalid_value", name,
-                    "%s: a request has one of grammar, regex, choices, json_schema and "
+                    "%s: a request may have only one of grammar, regex, choices, json_schema and "
                     "response_format",
                     name);
     }

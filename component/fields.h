@@ -28,24 +28,24 @@ typedef struct field {
   const char *idle;  // neutral JSON values separated by '|'; NULL: only null
 } field;
 
-// A row of the tables of fields in base/options.h.
+// A row in the field tables of base/options.h.
 #define PLAIN_FIELD(name, kind, idle) {name, kind, 0, 0, idle},
 
-// A table ends with a field without a name.
+// The last field of a table has no name.
 typedef struct field_tables {
   const field *own, *shared;  // `shared` NULL: only `own`
   const char *prefix;         // of field names in error messages, "" or "messages[0]."
 } field_tables;
 // Whether all members of `object` are fields of the tables with valid values.
 bool fields_check(const body *read, uint32_t object, const field_tables *tables, refusal *refused);
-// The same, but members that no table lists are accepted.
+// The same, but members that are not in a table are accepted.
 bool fields_check_known(const body *read, uint32_t object, const field_tables *tables,
                         refusal *refused);
 
 // Returns a value of FIELD_TOKENS in the engine's form: 0 for no limit.
 uint32_t fields_tokens(const body *read, uint32_t node);
 // Reads the fields grammar, regex, choices and json_schema, and vLLM's equivalents. At most one
-// of them is allowed, and none if `out` already has a grammar.
+// of them is allowed, and not if `out` already has a grammar.
 bool fields_take_grammar(body *read, wick_grammar *out, refusal *refused);
 
 // Reads the field n_probs of llama.cpp's server, which replaces the fields about logprobs. Returns
@@ -58,7 +58,7 @@ extern const field fields_common[];
 // The engine's request that a body describes. Its memory belongs to the body.
 typedef struct wanted {
   wick_request request;
-  wick_reasoning reasoning;  // used if tokens_max is given: limits_reasoning
+  wick_reasoning reasoning;  // used if limits_reasoning is set
   bool limits_reasoning;
   bool is_streamed, includes_usage;
 } wanted;

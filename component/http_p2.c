@@ -1,6 +1,6 @@
 // component/http_p2.c — wasi:http 0.2: one request at a time, answered before the call returns.
 // The headers are sent when the work begins, because only writing the body shows that a client has
-// disconnected. wit/p2.wit has the types of these imports.
+// disconnected. wit/p2.wit contains the types of the imports.
 #include <stdlib.h>
 #include <string.h>
 
@@ -195,7 +195,7 @@ static bool send_piece(abi_handle stream, buffer *out) {
   return true;
 }
 
-// Checks from time to time, while there is nothing to send, whether the client is still connected.
+// Checks periodically, while there is nothing to send, whether the client is still connected.
 static bool is_there(abi_handle stream, uint64_t *looked_us) {
   const uint64_t now_us = platform_now_us();
   abi_permit permit;

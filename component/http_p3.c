@@ -1,7 +1,7 @@
 // component/http_p3.c — wasi:http 0.3: requests are tasks of one instance and share its engine, its
 // batch and its prefix cache. Each call returns the events to wait for (the callback ABI of
 // CanonicalABI.md, "callback"). A task that has nothing to send lets the engine work for all tasks
-// and yields. wit/p3.wit has the types of the imports.
+// and yields. wit/p3.wit contains the types of the imports.
 //
 // The headers are sent when the generation begins: wasmtime passes more requests to an instance
 // once the earlier ones have received their headers. A later failure truncates the body.
@@ -105,7 +105,7 @@ typedef struct task {
                        // disconnects
   uint64_t looked_us;  // when it last ended
   bool has_failed;     // it failed after the headers were sent, so the status does not show it
-  bool is_closing, trailers_wait, failed_waits;  // until the host has read them
+  bool is_closing, trailers_wait, failed_waits;  // the host has not read these yet
   bool is_discarding;                            // whether the body is being read and discarded
   uint32_t discarded_bytes;
   buffer sending;  // the part of `reply` that is being written
@@ -271,7 +271,7 @@ static void take_event(task *mine, int32_t event, abi_handle waitable, int32_t c
   if (event == EVENT_FUTURE_WRITE && waitable == mine->trailers) mine->trailers_wait = false;
 }
 
-// Checks from time to time whether the client is still connected while there is nothing to send.
+// Checks periodically, while there is nothing to send, whether the client is still connected.
 static void look(task *mine) {
   int32_t event[2];
   if (mine->is_looking) {

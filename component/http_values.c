@@ -1,4 +1,4 @@
-// component/http_values.c — values of a request that both versions of wasi:http report.
+// component/http_values.c — reads the parts of a request that both versions of wasi:http report.
 #include "http_values.h"
 
 #include <ctype.h>

@@ -1,5 +1,5 @@
-// component/http_values.h — values of a request that both versions of wasi:http report. Memory that
-// the host allocated is freed.
+// component/http_values.h — reads the parts of a request that both versions of wasi:http report,
+// and frees the memory that the host allocated for them.
 #ifndef WICK_COMPONENT_HTTP_VALUES_H
 #define WICK_COMPONENT_HTTP_VALUES_H
 

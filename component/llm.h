@@ -31,7 +31,7 @@ typedef struct llm_session {
 
 void llm_model_leave(llm_model *model);
 
-// ---- values as they are in memory ----
+// ---- the memory layout of values ----
 
 typedef struct llm_error {  // the variant `error`
   uint8_t code;             // wick_status, less 1

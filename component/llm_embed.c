@@ -1,5 +1,5 @@
 // component/llm_embed.c — `embed` of wick:llm. The engine embeds the texts of one call at a time,
-// so others wait for their turn.
+// so other calls wait for their turn.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

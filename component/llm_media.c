@@ -192,7 +192,7 @@ wick_status llm_media_take(wick_engine *engine, abi_list conversation, llm_media
   refusal refused;
   wick_status status = WICK_E_NOMEM;
   if (copy_terminated(conversation, &json, error)) {
-    // errors of the JSON are reported when it is rendered
+    // JSON errors are reported when the conversation is rendered
     status = body_read(&read, json.bytes, json.size_bytes - 1, &refused)
                  ? take_media(engine, &json, &read, media, error)
                  : WICK_OK;

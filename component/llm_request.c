@@ -1,5 +1,5 @@
-// component/llm_request.c — `generate` and `chat` of wick:llm: a guest's request, checked and
-// submitted.
+// component/llm_request.c — `generate` and `chat` of wick:llm: checks and submits a guest's
+// request.
 #include <stdlib.h>
 
 #include "llm.h"

@@ -1,5 +1,5 @@
-// component/llm_wasi.c — replaces WASI, so that the component of wick:llm imports nothing: it
-// reads no file, prints nothing, and its clock does not advance (the engine counts units of work
+// component/llm_wasi.c — replaces WASI, so that the component of wick:llm imports nothing: it reads
+// no files, prints nothing, and its clock does not advance (the engine counts units of work
 // instead).
 #include <stdint.h>
 

@@ -198,7 +198,7 @@ static void put_engine(const server *of, buffer *out) {
   if (of->engine != NULL) wick_metrics_prometheus(of->engine, buffer_put, out);
 }
 
-// Adds the label to each sample of a page.
+// Adds the instance label to each sample of a metrics page.
 static void put_labelled(buffer *out, const buffer *page, const char *instance) {
   char label[64];
   for (size_t at = 0; at < page->size_bytes;) {

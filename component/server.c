@@ -91,7 +91,7 @@ static void load(server *of) {
   log_model_loaded(of, platform_now_us() - begun_us);
 }
 
-// A failure is permanent, unless the model's server may respond the next time.
+// A failure is permanent, unless the model's server may respond to a later attempt.
 static bool have_model(server *of, refusal *refused) {
   const char *code = of->failure.code;
   const bool may_retry = code == NULL || strcmp(code, MODEL_SERVER) == 0;
@@ -210,7 +210,7 @@ static bool give_metrics(const server *of, const http_request *request, answer *
   const settings *set = &of->settings;
   if (set->keys.count > 0 && set->metrics_keys.count == 0) {
     return refuse(refused, 403, "metrics_closed", NULL,
-                  "Metrics cover the requests of all keys: set WICK_METRICS_KEY to read them");
+                  "/metrics counts the requests of all keys: set WICK_METRICS_KEY to read it");
   }
   if (!keys_check(&set->metrics_keys, request->authorization.bytes, &salt, refused)) return false;
   server_put_metrics(of, &to->out);
@@ -225,7 +225,7 @@ static bool has_prefix(const char *text, const char *prefix) {
   return strncmp(text, prefix, strlen(prefix)) == 0;
 }
 
-// The type is compared in lower case and without its parameters.
+// Compares the type in lower case and without its parameters.
 static bool is_json(const char *type) {
   size_t end = strcspn(type, "; ");
   return has_prefix(type, "application/") && end >= strlen("application/json") &&
@@ -346,7 +346,7 @@ static bool check_access(const server *of, const route *found, const http_reques
       !keys_check(&of->settings.keys, request->authorization.bytes, &to->tenant, refused)) {
     return false;
   }
-  // without a model no request can be answered, so clients may try other servers
+  // requests cannot be answered without a model, so clients may try other servers
   if (found->give == give_health && of->failure.status != 0) *refused = of->failure;
   return refused->status == 0;
 }
@@ -449,7 +449,7 @@ static bool count_request(server *of, answer *to, refusal *refused) {
   return true;
 }
 
-// Begins an answer whose body was read, or begins it again once its media are encoded.
+// Begins an answer whose body has been parsed, or begins it again once its media are encoded.
 static void begin_answer(server *of, answer *to, refusal *refused) {
   const bool is_read = to->asked != NULL && refused->status == 0;
   if (!is_read || !routes[to->route].begin(of, &to->asked->read, to, refused)) {

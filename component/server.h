@@ -22,9 +22,9 @@ struct server {
   uint32_t loads;       // number of times that the model was loaded in this instance
   refusal failure;      // why requests cannot be answered, or why the last one had no model
   char instance[RANDOM_NAME_BYTES];  // its name in logs and metrics; "": not named yet
-  bool has_settings;                 // whether they were read
+  bool has_settings;                 // whether the settings have been read
   settings settings;
-  char model[SERVER_NAME_BYTES];  // its name; "": not known yet
+  char model[SERVER_NAME_BYTES];  // the model's name; "": not known yet
   int64_t created_s;
   answer *answers;       // in progress
   answer *embeddings;    // those that wait for vectors, in submission order
@@ -40,19 +40,19 @@ typedef struct http_request {
   char method[16], path[HTTP_PATH_BYTES];
   char content_type[HTTP_VALUE_BYTES], content_encoding[HTTP_VALUE_BYTES];
   char content_length[HTTP_VALUE_BYTES];
-  buffer authorization, origin, asked_headers;  // the last: access-control-request-headers
+  buffer authorization, origin, asked_headers;  // asked_headers: access-control-request-headers
   buffer body;        // only its beginning if it exceeds the settings' body_bytes_max
   bool is_body_read;  // otherwise it was cut off
-  bool is_body_late;  // it did not arrive within the settings' body_timeout_ms
+  bool is_body_late;  // whether it did not arrive within the settings' body_timeout_ms
 } http_request;
 
 // Reads the settings, once; later calls do nothing. After a failure, all requests are rejected with
 // its error. The first request that needs the model loads it; if the model's server fails, the next
 // request tries again.
 void server_open(server *opened);
-// Before a snapshot of the instance: loads the model, and forgets the environment, which
-// server_open reads when the snapshot serves. Traps if the model cannot be loaded, with the reason
-// on stderr.
+// Called before a snapshot of the instance: loads the model and forgets the environment, which
+// server_open reads again when the snapshot serves. If the model cannot be loaded, traps after
+// writing the reason to stderr.
 void server_preload(server *opened);
 // Answers requests that do not need their body. Returns true if the body is needed: the caller then
 // reads it, up to the limit plus one byte, and passes it to server_take_body.

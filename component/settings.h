@@ -9,8 +9,8 @@
 
 enum { SALT_BYTES = 33 };  // 32 hexadecimal digits, terminated
 
-// A key is stored as 128 bits of its SHA-256. The salt of its requests comes from another hash of
-// the key.
+// A key is stored as 128 bits of its SHA-256. The salt of its requests is a different hash of the
+// key.
 typedef struct tenant {
   cache_salt digest;
   char salt[SALT_BYTES];

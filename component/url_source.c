@@ -119,7 +119,7 @@ static size_t ask(url_source *from, const char *range, uint64_t offset, void *by
     size_t count = 0;
     const bool has_come = fetch_get(&from->url, range, bytes, size, &count, &response);
     if (has_come && is_redirect(response.status)) {
-      if (++redirects > REDIRECTS_MAX) return fail(from, "the server redirects too many times");
+      if (++redirects > REDIRECTS_MAX) return fail(from, "too many redirects");
       if (!follow(from, response.location))
         return fail(from, "redirect without a usable Location header");
       continue;
@@ -157,7 +157,7 @@ bool url_check(const char *name, const char *url, refusal *refused) {
   if (!take_timeout(&from, refused)) return false;
   return read_url(&from.url, url) ||
          refuse(refused, 500, "settings", NULL,
-                "The server's variable %s must be a URL of http or https without a password", name);
+                "The server's variable %s must be an http or https URL without a password", name);
 }
 
 void url_name(const char *url, char *out, size_t size_bytes) {
@@ -175,7 +175,7 @@ bool url_load(wick_engine *engine, const url_file *file, refusal *refused) {
   wick_error error;
   bool is_loaded = false;
   if (from == NULL || piece == NULL) {
-    refuse(refused, 503, "nomem", NULL, "Out of memory for reading the model");
+    refuse(refused, 503, "nomem", NULL, "Out of memory for the model");
   } else if (url_check(file->name, file->url, refused) && take_timeout(from, refused) &&
              read_url(&from->url, file->url)) {
     const wick_reader reader = {from, read_range, piece, PIECE_BYTES};

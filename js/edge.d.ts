@@ -71,8 +71,8 @@ export interface EdgeOptions
    */
   wasm: import('./index.js').WasmModule;
   /**
-   * The compiled second module of the same build (`wick-llm/wasm/wick-simd128-single-grammar.wasm`): grammars and tools
-   * need it, other requests do not.
+   * The compiled grammar module of the same build (`wick-llm/wasm/wick-simd128-single-grammar.wasm`): grammars and
+   * tools need it, other requests do not.
    */
   grammarWasm?: import('./index.js').WasmModule;
   /**
@@ -80,7 +80,7 @@ export interface EdgeOptions
    * less common architectures, types and tokenizers, 8-bit and 4-bit keys and values, and saved state need it.
    */
   extrasWasm?: import('./index.js').WasmModule;
-  /** The compiled module of media of the same build (`wick-llm/wasm/wick-simd128-single-media.wasm`): `mmproj` needs it. */
+  /** The compiled media module of the same build (`wick-llm/wasm/wick-simd128-single-media.wasm`): `mmproj` needs it. */
   mediaWasm?: import('./index.js').WasmModule;
   /**
    * The host's limit on all memory, for example 128 MB (`128e6`). The part that JavaScript needs is
@@ -103,10 +103,10 @@ export interface EdgeOptions
 export function createEngine(options: EdgeOptions): Promise<Engine>;
 
 /**
- * For isolates that answer many requests: a function to be called with each request. The first call
- * loads the model, and later ones wait for it. If the loading call's request ends before that,
- * another call resumes the load where it stopped. Later calls get the same engine, or a new one
- * after `close()` or a crash.
+ * For isolates that serve many requests: returns a function to be called with each request. The
+ * first call loads the model, and later ones wait for it. If the loading call's request ends before
+ * that, another call resumes the load where it stopped. Later calls get the same engine, or a new
+ * one after `close()` or a crash.
  *
  * @example
  * const open = openOnce({ wasm, contextSize: 512 });

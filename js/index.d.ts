@@ -80,7 +80,7 @@ export type EngineOptions = EngineSettings & ((OneSource & { model?: undefined }
 /** The options of `new Headers(...)`. */
 export type HeaderFields = NonNullable<ConstructorParameters<typeof Headers>[0]>;
 
-/** `WebAssembly.Module`, where the types of the host have it. */
+/** `WebAssembly.Module`, if the host's types include it. */
 export type WasmModule = typeof globalThis extends {
   WebAssembly: { Module: { prototype: infer Module } };
 }
@@ -114,10 +114,11 @@ export interface EngineSettings {
   /** Called at most ten times per second. */
   onProgress?: (progress: Progress) => void;
   /**
-   * Threads that compute, 1 to 64. By default half of the processors, at most 8, or 1 if memory cannot be shared;
-   * the first passes then measure whether all of them, half of them or only one is fastest (`info().threadsUsed`). A
-   * given number is used unchanged, up to twice the number of processors (8 if there are fewer than four); a larger
-   * number is reduced with a warning. `info().threads` counts the threads that have started.
+   * Number of compute threads, 1 to 64. By default half of the processors, at most 8, or 1 if memory cannot be
+   * shared; the first passes then measure whether all of them, half of them or only one is fastest
+   * (`info().threadsUsed`). A given number is used unchanged, up to twice the number of processors (8 if there are
+   * fewer than four); a larger number is reduced with a warning. `info().threads` counts the threads that have
+   * started.
    */
   threads?: number;
   // begin engine options: generated from include/options.mjs
@@ -170,8 +171,8 @@ export interface EngineSettings {
    */
   mmproj?: true | string | URL | Blob | ArrayBuffer | ArrayBufferView<ArrayBuffer>;
   /**
-   * Decodes an image in place of the host, for hosts without `createImageBitmap` (Node): for example with sharp or pngjs.
-   * PPM images are read everywhere.
+   * Decodes images on hosts without `createImageBitmap` (Node), for example with sharp or pngjs. PPM images are supported
+   * everywhere.
    */
   decodeImage?: DecodeImage | null;
   /** Prepare and encode images and audio as the published model does (the default), or as llama.cpp does where that differs. */
@@ -209,8 +210,8 @@ export interface EngineSettings {
    */
   shared?: string;
   /**
-   * With `shared`: called when this tab has taken over the engine and loaded the model. The prefix cache is empty
-   * then; `engine.loadState` can restore one that `engine.saveState` has saved.
+   * With `shared`: called when this tab has taken over the engine and loaded the model. The prefix cache is then
+   * empty; `engine.loadState` can restore one that `engine.saveState` has saved.
    */
   onLead?: () => void;
   /**
@@ -728,8 +729,8 @@ export interface EngineStats {
     accepted: number;
   };
   /**
-   * Recent time of a pass in microseconds with 1, 2, ... 16 tokens of one request (0: not measured).
-   * Speculative decoding depends on it.
+   * Recent duration of a pass in microseconds with 1, 2, ... 16 tokens of one request (0: not
+   * measured). Speculative decoding depends on it.
    */
   passUs: number[];
   /** Passes through the model. */
@@ -1522,7 +1523,7 @@ export interface EngineInfo {
     vocab: number;
     contextTrained: number;
   } | null;
-  /** Tokens of prompt and answer together. */
+  /** The context size: tokens of prompt and answer together. */
   contextSize: number;
   /** The tokenizer; null if the file has none. */
   tokenizer: {
@@ -1547,7 +1548,7 @@ export interface EngineInfo {
   types: Record<string, { tensors: number; bytes: number }>;
   /** Hash of all bytes that were loaded, hexadecimal. */
   fingerprint: string | null;
-  /** Threads that compute. Helper threads that have not started yet are not counted. */
+  /** Number of compute threads. Helper threads that have not started yet are not counted. */
   threads: number;
   /**
    * The number of threads used for a single token, and for a part of a prompt. If `threads` was not
@@ -1602,7 +1603,7 @@ export interface EngineInfo {
   error: { status: string; message: string; offsetBytes: number | null } | null;
   /** The memory of this engine, in bytes. */
   memory: {
-    /** WebAssembly's linear memory. It never shrinks until close(). */
+    /** WebAssembly's linear memory. It does not shrink until close(). */
     linearBytes: number;
     usedBytes: number;
     peakBytes: number;
@@ -1702,7 +1703,7 @@ export interface LaneMetrics {
 
 export interface EngineMetrics {
   elapsed_s: number;
-  /** Resolution of the clock. Single latencies below it are unreliable, sums are not. */
+  /** Resolution of the clock. Individual latencies below it are unreliable, but sums are not. */
   timer_grain_us: number;
   kernels: 'scalar' | 'simd128' | 'relaxed' | 'webgpu';
   passes: Record<'prefill' | 'decode', Record<OpName, OpMetrics>>;
@@ -1744,7 +1745,7 @@ export interface ModelInspection {
 export interface TokenizeOptions {
   /** Adds BOS and EOS as the model requires; true by default. */
   addSpecial?: boolean;
-  /** Control tokens in the text become their ids; true by default. */
+  /** Whether control tokens in the text become their ids; true by default. */
   parseSpecial?: boolean;
   signal?: AbortSignal | null;
 }
@@ -1762,7 +1763,7 @@ export interface CountOptions {
 
 // ---- embeddings ----
 
-/** An adapter that a request selects: scale 1, the default, applies it as trained, 0 disables it. */
+/** An adapter that a request selects: scale 1, the default, applies it as trained; 0 disables it. */
 export interface AdapterUse {
   name: string;
   scale?: number;
@@ -1776,7 +1777,7 @@ export interface AdapterInfo {
   /** The largest rank of its tensors. */
   rank: number;
   alpha: number | null;
-  /** Requests and calls of embed that use it now. */
+  /** Number of requests and calls of embed that currently use it. */
   users: number;
   bytes: number;
 }

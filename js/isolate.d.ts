@@ -13,12 +13,11 @@ export interface IsolateOptions {
 
 /**
  * Makes the page cross-origin isolated: registers a service worker that adds `Cross-Origin-Opener-Policy: same-origin` and
- * `Cross-Origin-Embedder-Policy: require-corp` to the site's pages and workers, and reloads the page once. Call it before the
- * page has state to lose. Resolves to true in an isolated page. Resolves to false, without another
- * reload, if the page cannot be isolated: no service workers (private windows, HTTP), a frame, a
- * worker file in a folder that does not contain the page, or the site's own service worker, which
- * would be replaced unless its URL is passed (see `isolated`). Does not settle while the page
- * reloads.
+ * `Cross-Origin-Embedder-Policy: require-corp` to the site's pages and workers, and reloads the page once. Call it before
+ * the page has state that a reload would lose. Resolves to true in an isolated page. Resolves to false, without another
+ * reload, if the page cannot be isolated: no service workers (private windows, HTTP), a frame, a worker file in a folder
+ * that does not contain the page, or the site's own service worker, which would be replaced unless its URL is passed (see
+ * `isolated`). Does not settle while the page reloads.
  *
  * @example
  * if (!(await isolate())) console.log('This page uses one thread.');

@@ -123,7 +123,7 @@ export interface StorageEstimate {
   isPersisted: boolean;
 }
 
-/** The cause of a download's STORAGE_FULL error. */
+/** The `cause` of a download's STORAGE_FULL error. */
 export interface MissingRoom {
   missingBytes: number;
   freeBytes: number | undefined;

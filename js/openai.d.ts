@@ -38,7 +38,8 @@ export interface RequestRecord {
 export interface HandlerOptions {
   /**
    * The keys that clients may send as `Authorization: Bearer KEY`. Each key is a tenant: requests with
-   * different keys share no prefix of a prompt. Without keys anyone may send requests, as one tenant.
+   * different keys do not share prompt prefixes. Without keys, anyone may send requests, all as one
+   * tenant.
    */
   keys?: string | string[];
   /**

@@ -1,4 +1,4 @@
-// js/tasks.js — loaded by `wick-llm` at the first use of a task: calls of an engine that few programs make.
+// js/tasks.js — loaded by `wick-llm` when a task is first used: the engine's less common calls.
 
 export { beamSearch } from './page/beam_search.js';
 export { readAll } from './page/best_of.js';

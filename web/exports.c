@@ -1,6 +1,7 @@
-// web/exports.c — the engine as flat functions that JavaScript calls (js/wasm/native_engine.js is
-// the only caller). An engine's handle is its address. Multiple results are returned in `numbers`,
-// and errors in `last_error`. layout.h defines the records and the indexes into `numbers`.
+// web/exports.c — exports the engine as plain functions that JavaScript calls
+// (js/wasm/native_engine.js is the only caller). An engine's handle is its address. Multiple
+// results are returned in `numbers`, and errors in `last_error`. layout.h defines the records and
+// the indexes into `numbers`.
 #include <string.h>
 
 #include "api/media_strips.h"
@@ -34,7 +35,7 @@ WEB_EXPORT("free") void web_free(void *block, size_t size_bytes) {
 WEB_EXPORT("error_address") const wick_error *web_error_address(void) { return &last_error; }
 WEB_EXPORT("numbers_address") const uint64_t *web_numbers_address(void) { return numbers; }
 
-// ---- Pages swapped to the host: offsets and sizes fit into this memory ----
+// ---- Pages swapped to the host: offsets and sizes do not exceed the linear memory ----
 
 // The host's functions return 0 on failure.
 __attribute__((import_module("env"), import_name("swap_open"))) uint32_t

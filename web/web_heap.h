@@ -1,5 +1,5 @@
-// web/web_heap.h — the allocator of the web and WASI builds, over memory.grow. Only the engine's
-// thread calls it.
+// web/web_heap.h — the allocator of the web and WASI builds, based on memory.grow. Only the
+// engine's thread calls it.
 #ifndef WICK_WEB_HEAP_H
 #define WICK_WEB_HEAP_H
 
@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 // The heap begins at `first` (the end of data and of the helpers' stacks), and the memory can grow
-// to `pages_max` pages of WebAssembly. Called once, first.
+// to `pages_max` pages of WebAssembly. Must be called once, before the other functions.
 void web_heap_start(uintptr_t first, uint32_t pages_max);
 // Returns the number of free bytes plus the amount by which the memory can still grow.
 uint64_t web_heap_bytes_left(void);

@@ -53,7 +53,10 @@ function promptOf({ role, parts }) {
   return [{ role: 'user', content: parts.flatMap(userPart) }];
 }
 
-/** @param {UIPart} part @returns {any[]} undefined for data that is only for the page */
+/**
+ * @param {UIPart} part
+ * @returns {any[]} the parts of a prompt; undefined for data that is only for the page
+ */
 function userPart(part) {
   if (part.type === 'text') return [{ type: 'text', text: part.text }];
   if (part.type !== 'file') return [];
@@ -125,8 +128,8 @@ function parsed(json) {
 }
 
 /**
- * @type {Record<string, (part: any) => UIChunk[]>} the chunks of each kind of part; other kinds
- * have none
+ * @type {Record<string, (part: any) => UIChunk[]>} maps each kind of part to its chunks; other
+ * kinds have no chunks
  */
 const chunksOf = {
   'stream-start': () => [{ type: 'start' }, { type: 'start-step' }],

@@ -1,4 +1,4 @@
-// js/base/abort_signals.js — actions that run when an AbortSignal aborts. A listener is removed as
+// js/base/abort_signals.js — runs actions when an AbortSignal aborts. A listener is removed as
 // soon as no caller waits, because a program may pass one signal to all of its calls.
 
 import { abortError } from './errors.js';

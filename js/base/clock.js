@@ -1,4 +1,4 @@
-// js/base/clock.js — a clock for durations. Times of different threads cannot be compared.
+// js/base/clock.js — a clock for durations. Times from different threads cannot be compared.
 
 const hrtime = globalThis.process?.hrtime;
 

@@ -43,7 +43,7 @@ export function hasSharedMemory() {
   }
 }
 
-/** Many dot products are tested, because hosts recompile a function that is called often. */
+/** Many dot products are tested, because hosts recompile functions that are called often. */
 const PROBE = { calls: 200, dots: 50, x: -3, y: 5 };
 
 /**
@@ -97,8 +97,8 @@ function countProcessors() {
 
 const DEFAULT_THREADS_MAX = 8;
 /**
- * The number of threads that is allowed on every host, because some browsers report fewer
- * processors than the machine has.
+ * This many threads are allowed on every host, because some browsers report fewer processors than
+ * the machine has.
  */
 const ANYWHERE_THREADS_MAX = 8;
 
@@ -114,8 +114,8 @@ export function defaultThreads() {
 }
 
 /**
- * The largest number of threads that a caller may request. With more, all threads would wait at
- * every barrier for those that have no processor.
+ * The largest number of threads that a caller may request. With more threads, all of them would
+ * wait at every barrier for those without a processor.
  * @returns {number}
  */
 export const mostThreads = () => Math.max(ANYWHERE_THREADS_MAX, 2 * countProcessors());

@@ -1,5 +1,5 @@
 // js/base/option_names.js — checks the names of options. An unknown name is an error that suggests the nearest known one:
-// if a misspelt option were ignored, users would notice late.
+// if a misspelt option were ignored, users might not notice.
 
 import { WickError } from './errors.js';
 

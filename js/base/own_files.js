@@ -24,7 +24,7 @@ export function ownFile(address) {
 const movedFile = (found, cause) =>
   new WickError(
     'UNSUPPORTED',
-    `the package's files are not on the disk: a bundler moved them (${found}). Keep wick-llm out of the server's bundle ` +
+    `the package's files are not on disk: a bundler moved them (${found}). Keep wick-llm out of the server's bundle ` +
       "(Next: serverExternalPackages: ['wick-llm']), or pass worker and wasm to createEngine",
     cause,
   );

@@ -1,5 +1,5 @@
-// js/base/random.js — random numbers, 256 at a time from the system. Each call of crypto.getRandomValues makes
-// an object with a finalizer in Node, which would outlive its request.
+// js/base/random.js — random numbers, fetched from the system 256 at a time. In Node, each call of
+// crypto.getRandomValues creates an object with a finalizer, which would outlive its request.
 
 const stock = new Uint32Array(256);
 let used = stock.length;

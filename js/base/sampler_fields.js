@@ -24,7 +24,7 @@ export const flagFields = Object.entries(requestFlags).flatMap(([option, flag]) 
   'field' in flag ? [/** @type {[string, string]} */ ([flag.field, option])] : [],
 );
 
-/** The options by their fields, which are llama.cpp's and OpenAI's. @type {[field: string, option: string][]} */
+/** The options by field name (llama.cpp's and OpenAI's). @type {[field: string, option: string][]} */
 export const samplerOptions = [
   ...Object.entries(optionNumbers).map(
     ([option, { field }]) => /** @type {[string, string]} */ ([field, option]),

@@ -9,7 +9,7 @@ const PAUSE_MS = 5;
 export function takeTurn() {
   if (typeof setImmediate === 'function') return new Promise((settle) => setImmediate(settle));
   const { scheduler } = /** @type {any} */ (globalThis);
-  // workerd has scheduler.wait; a channel would belong to the request that made it
+  // workerd has scheduler.wait; a channel would belong to the request that created it
   if (typeof scheduler?.wait === 'function') return scheduler.wait(0);
   if (typeof MessageChannel !== 'function') return pause(0);
   const { port1, port2 } = new MessageChannel();

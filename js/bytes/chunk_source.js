@@ -18,7 +18,7 @@ import { fileIsMissing } from './split_files.js';
 
 /** Pieces of this size stay in the processor's cache until they are copied into the module. */
 const PIECE_BYTES = 1 << 18;
-/** Chunks that are opened before they are read: opening takes longer than reading. */
+/** The number of chunks to open in advance: opening takes longer than reading. */
 const AHEAD = 16;
 /** A chunk that is not open after this time is read from the Blob. */
 const OPEN_MS_MAX = 2000;

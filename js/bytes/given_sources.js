@@ -1,10 +1,10 @@
-// js/bytes/given_sources.js — models whose bytes the caller has in memory.
+// js/bytes/given_sources.js — sources for models whose bytes the caller has in memory.
 
 import { fileIsMissing } from './split_files.js';
 
 /** @typedef {import('./model_sources.js').ByteStream} ByteStream */
 
-/** Pieces that are copied into the module one by one. */
+/** The size of the pieces that are copied into the module. */
 const PIECE_BYTES = 1 << 20;
 
 /** A model in memory. */

@@ -45,7 +45,7 @@ export function partOf(response) {
   const size = found[3] === '*' ? undefined : Number(found[3]);
   const length = lengthOf(response);
   const isWithin = end > start && (size === undefined || end <= size);
-  // a page may not read Content-Encoding of another origin, so there the length may be that of compressed bytes
+  // a page may not read Content-Encoding from another origin, where the length may be that of compressed bytes
   const isOther = response.type !== 'cors' && length !== undefined && length !== end - start;
   return { start, end, size, isSane: isWithin && !isOther };
 }

@@ -24,7 +24,7 @@ const BACKOFF_MS_MAX = 8000;
 const TAIL_BYTES = 4096;
 /** The number of bytes that an error quotes from a response that is not a model. */
 const REFUSAL_BYTES = 40;
-/** The time limit for reading the title of a web page, which only improves the text of an error. */
+/** The time limit for reading the title of a web page, which only improves an error message. */
 const TITLE_MS = 30_000;
 
 /**
@@ -57,7 +57,7 @@ export class HttpSource {
   #onRetry;
   #fetch;
   #known;
-  /** Streams that are not cancelled. @type {Set<HttpStream>} */
+  /** Streams that have not been cancelled. @type {Set<HttpStream>} */
   #streams = new Set();
 
   /** @param {HttpOptions} options */
@@ -97,7 +97,11 @@ export class HttpSource {
 class HttpStream {
   /** @type {number | undefined} */
   size;
-  /** The size by the Content-Length of another origin, whose body may be compressed without notice. @type {number | undefined} */
+  /**
+   * The size according to the Content-Length of another origin, whose body may be compressed
+   * undetectably.
+   * @type {number | undefined}
+   */
   promisedBytes;
   /** True until the server ignores a range. */
   takesRanges = true;
@@ -105,7 +109,7 @@ class HttpStream {
   #options;
   #attempts = 0;
   #controller = new AbortController();
-  /** Aborts when the rest is not needed: pending reads end, and nothing is tried again. */
+  /** Aborts when the rest is not needed: pending reads end, and requests are not retried. */
   #cancelled = new AbortController();
   /** @type {PieceReader | undefined} */
   #reader;
@@ -275,8 +279,7 @@ class HttpStream {
     const init = { headers, signal: this.#controller.signal };
     const response = await this.#fetchOrExplain(init);
     if (!(await this.#accept(response, first))) return false;
-    if (!response.body)
-      throw new WickError('HTTP', `${this.#url}: response has no body`);
+    if (!response.body) throw new WickError('HTTP', `${this.#url}: response has no body`);
     this.#reader = new PieceReader(response.body);
     return true;
   }
@@ -288,7 +291,7 @@ class HttpStream {
     try {
       return await withTimeout(asked, stallMs, this.#cancelled.signal);
     } catch (error) {
-      // a response that arrives too late would keep its connection open
+      // a late response would keep its connection open
       asked.then((response) => response.body?.cancel()).catch(() => {});
       const isAgain = error instanceof Interrupted || this.#hasBytes;
       if (isAgain) throw new Interrupted(wordsOf(error), error);
@@ -350,7 +353,7 @@ class HttpStream {
     if (part?.isSane && part.start <= this.position) return part;
     const words = part?.isSane
       ? `${this.#url} returned bytes from ${part.start}, not from ${this.position}`
-      : `${this.#url} answered with a part of the file whose headers contradict each other`;
+      : `${this.#url} returned a part of the file with contradictory headers`;
     throw first > 0 ? new UnusableRange(words) : new WickError('HTTP', words);
   }
 
@@ -410,7 +413,7 @@ class HttpStream {
         this.#hangUp();
         if (waitMs === undefined) throw this.#wordsFor(error);
         this.#withoutRange ??= this.#asksWithoutRange(error);
-        if (isUnusable) continue; // the request is repeated, with another range or none
+        if (isUnusable) continue; // the request is repeated with a different range or without one
         this.#attempts++;
         this.#options.onRetry(this.#attempts, waitMs);
         await sleep(waitMs, this.#cancelled.signal);
@@ -432,7 +435,10 @@ class HttpStream {
     return isAnswered || isLast ? 'once' : undefined;
   }
 
-  /** @param {unknown} error @returns {number | undefined} undefined if another try would not help */
+  /**
+   * @param {unknown} error
+   * @returns {number | undefined} undefined if another attempt would not help
+   */
   #msToWait(error) {
     if (this.#cancelled.signal.aborted || this.#attempts >= this.#options.retries) return undefined;
     const backoff = BACKOFF_MS[this.#attempts] ?? BACKOFF_MS_MAX;
@@ -455,7 +461,7 @@ class HttpStream {
   }
 }
 
-/** A broken connection: another try may succeed. */
+/** A broken connection: another attempt may succeed. */
 class Interrupted extends Error {
   /** @param {string} message @param {unknown} [cause] */
   constructor(message, cause) {
@@ -464,7 +470,10 @@ class Interrupted extends Error {
   }
 }
 
-/** The answer to a range that may contain other bytes. `remedy`: the request is repeated without a range, or with the tail. */
+/**
+ * A response to a range request that may contain the wrong bytes. `remedy`: whether to repeat the
+ * request without a range, or with the tail.
+ */
 class UnusableRange extends Error {
   /** @param {string} message @param {'whole' | 'compare'} [remedy] */
   constructor(message, remedy = 'whole') {
@@ -535,10 +544,7 @@ function refusalOf(url, start) {
   if (start.startsWith('GGUF')) return undefined;
   const begins =
     start === '' ? 'is empty' : `begins with «${start.slice(0, REFUSAL_BYTES).trim()}»`;
-  return new WickError(
-    'NOT_GGUF',
-    `${url} answered with a file that ${begins}, not with a GGUF file`,
-  );
+  return new WickError('NOT_GGUF', `${url} returned a file that ${begins}, not a GGUF file`);
 }
 
 /** @param {string} url @param {Response} response */
@@ -594,7 +600,7 @@ async function explainFailure(url, error) {
   return new WickError('NETWORK', `${host} could not be reached${reason}${or}`, error);
 }
 
-/** @param {unknown} error @returns {string} Node has the reason in the cause */
+/** @param {unknown} error @returns {string} the reason, which Node stores in the cause */
 function causeOf(error) {
   const cause = error instanceof Error ? error.cause : undefined;
   return cause instanceof Error && cause.message ? `: ${cause.message}` : '';

@@ -18,7 +18,7 @@ import { fileIsMissing, nameOfFile } from './split_files.js';
 
 /**
  * @typedef {object} Source
- * @property {number} files number of files with a known name
+ * @property {number} files the number of files with a known name
  * @property {boolean} canSeek whether a file can be opened again, and at an offset
  * @property {(file: number, offset: number) => Promise<ByteStream>} open the stream may begin before
  *   `offset`, but not after it
@@ -156,7 +156,7 @@ class PathStream {
   }
 }
 
-/** A stream is one file, which can be read once, from its beginning. */
+/** A stream contains one file, which can be read only once, from its beginning. */
 export class StreamSource {
   canSeek = false;
   files = 1;
@@ -228,8 +228,8 @@ async function readStream(iterator) {
 }
 
 /**
- * An async iterator ends only after its pending piece, which a stalled stream never delivers. Streams of the web and
- * of Node can be cancelled instead.
+ * An async iterator ends only after its pending piece, which a stalled stream never delivers. Web and Node streams
+ * can be cancelled instead.
  * @param {any} stream
  * @returns {AsyncIterator<Uint8Array>}
  */

@@ -4,9 +4,9 @@
 const PIECE_BYTES = 1 << 20;
 
 /**
- * Reads a body into one buffer, if the stream supports that (in Safari it does not). New buffers
- * for each piece would use as much fresh memory as the model has bytes, which the system has to
- * clear. The bytes of a read are valid until the next one.
+ * Reads a body into one buffer, if the stream supports that (in Safari it does not). A new buffer
+ * for each piece would use as much fresh memory as the model is large, which the system has to
+ * clear. The bytes of a read are valid until the next read.
  */
 export class PieceReader {
   /** @type {ReadableStreamBYOBReader | undefined} */

@@ -1,4 +1,5 @@
-// js/bytes/range_source.js — a model that the caller's function reads in pieces (object storage, a cache, a binding).
+// js/bytes/range_source.js — the source of a model that the caller's function reads in pieces (object storage, a
+// cache, a binding).
 
 import { WickError, wordsOf } from '../base/errors.js';
 import { fileIsMissing } from './split_files.js';
@@ -14,7 +15,7 @@ const RANGE_BYTES = 4 << 20;
  */
 const READ_BYTES = 1 << 18;
 
-/** A model that the caller's function reads. */
+/** The source of a model that is read with the caller's function. */
 export class RangeSource {
   canSeek = true;
   files = 1;

@@ -5,7 +5,8 @@ import { WickError } from '../base/errors.js';
 const SPLIT_NAME = /-(\d{5})-of-(\d{5})(\.gguf)/i;
 
 /**
- * The names of all files of a split model, from the name of any one of them. Other models have only that name.
+ * Returns the names of all files of a split model, given the name of any one of them. For other models,
+ * returns only that name.
  * @param {string} name a path or a URL
  * @returns {string[]}
  */

@@ -121,7 +121,7 @@ export class ChatReply {
     } catch (error) {
       if (this.#isOver) return undefined;
       const { name } = /** @type {any} */ (error ?? {});
-      this.#settle(name === 'WickError' ? 'error' : 'abort'); // for any reason of a signal
+      this.#settle(name === 'WickError' ? 'error' : 'abort'); // the reason of a signal may have any type
       throw error;
     }
   }

@@ -79,7 +79,8 @@ function begunOf(body) {
  * @param {import('../index.js').ChatCallOptions} [options]
  */
 export async function parseCompletion(completions, body, options) {
-  if (body?.stream) throw new WickError('ARG', 'parse reads whole answers: stream must be false');
+  if (body?.stream)
+    throw new WickError('ARG', 'parse does not support streaming: stream must be false');
   const { format, read } = readingOfFormat(body?.response_format);
   const wanted = { ...body, response_format: format, stream: /** @type {const} */ (false) };
   const reply = await completions.create(

@@ -6,16 +6,16 @@
  * The relation of a call to sessions, if any:
  * - `makes`: its result is the number of a new session.
  * - `uses`: its first argument is a session's number; 0 means no session.
- * - `forks`: it uses one and makes another.
- * - `closes`: it uses one, which no longer exists afterwards.
+ * - `forks`: it uses a session and makes a new one.
+ * - `closes`: it uses a session, which no longer exists afterwards.
  * - `loads`: its result has the number of a new session as `session`; 0 means no session.
  * @typedef {'makes' | 'uses' | 'forks' | 'closes' | 'loads'} SessionRule
  */
 
 /**
- * With `native`, a call has no JavaScript except its row: the function of web/exports.c, its
- * parameters after the engine, and its result. Without it, js/worker/answers.js has a function with
- * the call's name.
+ * With `native`, a call needs no JavaScript besides its row, which specifies the function of
+ * web/exports.c, its parameters after the engine, and its result. Without it, js/worker/answers.js
+ * has a function with the call's name.
  * @typedef {{session?: SessionRule} &
  *   (import('../wasm/native_engine.js').NativeCall | {native?: undefined})} Call
  */

@@ -52,7 +52,7 @@ function isDeeper(value, levels) {
 export class EngineConnection {
   /** The engine's worker, then the helpers that were started. @type {import('./start_worker.js').Thread[]} */
   #threads = [];
-  /** Functions that start the helpers which have not been started yet. @type {(() => void)[]} */
+  /** Functions that start the remaining helpers. @type {(() => void)[]} */
   #late = [];
   /** @type {() => import('./start_worker.js').Thread} */
   #startThread = () => {
@@ -86,7 +86,7 @@ export class EngineConnection {
 
   /**
    * @param {(progress: import('./messages.js').Progress) => void} onProgress
-   * @param {(error: WickError) => void} [onEnd] gets the error of every later call
+   * @param {(error: WickError) => void} [onEnd] receives the error that every later call throws
    */
   constructor(onProgress, onEnd) {
     this.#onProgress = onProgress;
@@ -94,8 +94,8 @@ export class EngineConnection {
   }
 
   /**
-   * Starts the engine's worker. Its helpers start when it is ready or has loaded for a while: on few cores they would
-   * slow down the start. The engine uses a helper as soon as it has started.
+   * Starts the engine's worker. Its helpers start when it is ready or has been loading for a while: with few cores,
+   * they would slow down the start. The engine uses a helper as soon as it has started.
    * @param {import('./start_worker.js').WorkerOption} option
    */
   startWorker(option) {
@@ -280,7 +280,7 @@ export class EngineConnection {
     if (this.#waiters.size === 0 && !this.#end) this.#threads[0].keepAlive(false);
   }
 
-  /** Throws when the engine has ended. */
+  /** Throws if the engine has ended. */
   check() {
     if (this.#end) throw this.#end;
   }
@@ -318,7 +318,7 @@ export class EngineConnection {
   /**
    * @param {Omit<import('./messages.js').GenerateMessage, 'type' | 'id' | 'completions'>} message
    * @param {{onOutput: (output: Output) => void, fail: (error: unknown) => void, isLost?: () => boolean}[]} waiters one
-   *   for each completion; a lost one was collected as garbage
+   *   for each completion; a lost waiter was garbage-collected
    * @returns {RunningRequest[]}
    */
   generate(message, waiters) {
@@ -399,7 +399,7 @@ export class EngineConnection {
     await Promise.all(threads.map((thread) => thread.terminate()));
   }
 
-  /** Not every host can terminate helpers that wait. The worker also removes the swap file. @param {import('./start_worker.js').Thread} engine */
+  /** Not every host can terminate waiting helpers. The worker also removes the swap file. @param {import('./start_worker.js').Thread} engine */
   #askToClose(engine) {
     return new Promise((settle) => {
       const timer = setTimeout(settle, CLOSE_MS_MAX);
@@ -423,7 +423,7 @@ export class EngineConnection {
  * @property {(count: number) => void} acknowledge reports the number of further pieces that were
  * read
  * @property {(logits: Float32Array) => void} answer passes the hook's logits to the worker
- * @property {() => void} forget the request has ended
+ * @property {() => void} forget called when the request has ended
  * @property {() => void} cancel
  * @property {() => Promise<void>} [drive] if the engine has no worker: computes until there is
  * output for this request, and delivers it

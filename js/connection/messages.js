@@ -1,5 +1,5 @@
-// js/connection/messages.js — the messages between the page and its workers, and checks of messages that arrive over channels
-// which other scripts can write to.
+// js/connection/messages.js — the messages between the page and its workers, and checks for messages from channels that
+// other scripts can write to.
 
 import { COMPLETIONS_MAX } from '../wasm/layout.js';
 
@@ -22,7 +22,7 @@ import { COMPLETIONS_MAX } from '../wasm/layout.js';
  * @typedef {{type: 'helper', module: WebAssembly.Module, index: number,
  *   port: MessagePort}} HelperMessage
  *
- * `sent` counts the messages that were posted to the engine's worker, where memory can be shared.
+ * `sent` counts the messages posted to the engine's worker, if memory can be shared.
  * `grammar`, `extras` and `media` are the other modules of the build, or their URLs. `wide` is the URL of the module with
  * 64-bit addresses, for models that need more than 4 GiB; '': the host does not support such memory; undefined: the caller
  * passed a module without a URL.
@@ -91,7 +91,7 @@ import { COMPLETIONS_MAX } from '../wasm/layout.js';
 
 /**
  * Messages from the engine's worker. `ask` requests bytes of a stream that only the page can read.
- * `log` is text for the page's console, where the worker has none.
+ * `log` is text for the page's console, if the worker has none.
  * @typedef {{type: 'ready', info: object} |
  *   {type: 'failed', error: PlainError} |
  *   {type: 'closed'} |
@@ -121,7 +121,7 @@ const isPrefill = (progress) =>
   progress === undefined ||
   (isObject(progress) && isCount(progress.done) && isCount(progress.total));
 
-/** @param {any} call a piece of one @returns {boolean} */
+/** @param {any} call a piece of a call @returns {boolean} */
 const isCall = (call) => isObject(call) && isCount(call.index) && isObject(call.function);
 
 /** @param {any} delta @returns {boolean} */

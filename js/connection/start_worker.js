@@ -8,7 +8,7 @@ import { ownFile } from '../base/own_files.js';
 /** @typedef {import('../index.js').EngineOptions['worker']} WorkerOption */
 
 /**
- * A worker of either kind. `onEnd` is called when a worker failed or ended on its own.
+ * A worker of either kind. `onEnd` is called if the worker fails or ends on its own.
  * @typedef {object} Thread
  * @property {(message: unknown, transfer?: Transferable[]) => void} post
  * @property {Int32Array} [sent] the number of posted messages, in shared memory (countPosts): a
@@ -56,12 +56,12 @@ function startWorker(option) {
   }
   if (typeof Worker === 'function') return startWebWorker(made);
   const threads = globalThis.process?.getBuiltinModule?.('node:worker_threads');
-  // workerd has the module, but no threads
+  // workerd has the module, but does not support threads
   if (!threads || globalThis.navigator?.userAgent === 'Cloudflare-Workers') {
     throw new WickError(
       'UNSUPPORTED',
       "workers: not available on this host. Import createEngine from 'wick-llm/edge', which " +
-        'computes in the calling thread',
+        'runs the engine in the calling thread',
     );
   }
   // Workers reject some flags of the process (--input-type).
@@ -85,7 +85,7 @@ from('node:vm').runInThisContext(fs.readFileSync(file, 'utf8'), file);`;
   const { fileURLToPath } = globalThis.process.getBuiltinModule('node:url');
   const workerData = { file: fileURLToPath(ownFile(workerUrl)) };
   const streams = { stdin: true, stdout: true, stderr: true };
-  // a small young generation is collected often; V8 would let it grow to 48 MB
+  // limits the young generation, so that it is collected often; V8 would let it grow to 48 MB
   const resourceLimits = { maxYoungGenerationSizeMb: 6 };
   return new threads.Worker(text, {
     eval: true,
@@ -112,7 +112,10 @@ function startWebWorker(option) {
   return allowed(() => new Worker(url, { type: 'module' }), "'self'");
 }
 
-/** Some browsers throw at once, others send an error event to the worker. @type {WeakMap<Worker, () => WickError | undefined>} */
+/**
+ * Some browsers throw immediately, others send an error event to the worker.
+ * @type {WeakMap<Worker, () => WickError | undefined>}
+ */
 const refusals = new WeakMap();
 
 /**

@@ -1,5 +1,5 @@
-// js/edge/create_edge_engine.js — an engine in the calling thread, for hosts that have one thread and for isolates that
-// many requests share.
+// js/edge/create_edge_engine.js — an engine in the calling thread, for hosts with one thread and for isolates that are
+// shared by many requests.
 
 import { unlessAborted } from '../base/abort_signals.js';
 import { argumentError, throwIfAborted, WickError } from '../base/errors.js';
@@ -75,7 +75,7 @@ class Loading {
         const directoryOnly = options.directoryOnly === true;
         await loadMedia(native, encoders, mmproj, { ...host, directoryOnly });
       };
-      // a silent source must not delay a caller that aborts
+      // a stalled source must not delay a caller that aborts
       await unlessAborted(read(), signal, () => {});
     } catch (error) {
       if (own === this.loaders) throw error;

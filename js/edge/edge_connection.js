@@ -191,7 +191,7 @@ export class EdgeConnection {
     this.#forget(id);
   }
 
-  /** Cancels requests whose readers were collected as garbage. */
+  /** Cancels requests whose readers were garbage-collected. */
   #cancelLost() {
     for (const [id, { isLost }] of this.#waiters) if (isLost?.()) this.#cancel(id);
   }

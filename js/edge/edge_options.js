@@ -16,7 +16,7 @@ import { memoryLimitOf } from './memory_plan.js';
 /** @typedef {import('../edge.js').EdgeModel} EdgeModel */
 /** @typedef {import('../bytes/model_sources.js').Source} Source */
 
-/** The types ensure that none is missing. @type {Record<keyof EdgeModel, null>} */
+/** The type ensures that no option is missing. @type {Record<keyof EdgeModel, null>} */
 const modelNames = {
   ...{ bytes: null, range: null, stream: null, url: null, file: null, blob: null },
   ...{ headers: null, fetch: null, retries: null, stallMs: null },

@@ -75,7 +75,7 @@ const roles = ['system', 'developer', 'user', 'assistant', 'tool'];
 /** The members of each type of a format. The engine rejects other types. */
 const formats = {
   text: {},
-  json_object: { schema: object }, // llama.cpp's way to request one
+  json_object: { schema: object }, // llama.cpp's clients send the schema here
   json_schema: { json_schema: checkSchema },
 };
 

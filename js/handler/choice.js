@@ -6,14 +6,14 @@
 
 const encoder = new TextEncoder();
 
-/** One choice: its text as it arrives, and the details of its tokens. */
+/** A choice: its text as it arrives, and the details of its tokens. */
 export class Choice {
   #texts;
   #offset = 0;
   /** The size in bytes of the text that was sent, and of its tokens. */
   #textBytes = 0;
   #tokenBytes = 0;
-  /** Tokens that no chunk contains yet. @type {TokenDetail[]} */
+  /** Tokens that have not been sent in a chunk yet. @type {TokenDetail[]} */
   tokens = [];
 
   /**

@@ -93,7 +93,7 @@ function choicesOf(engine, prompt, options, { n, seed, echo }) {
   // generateMany does not report which choice a token belongs to, so each choice is a request
   return Array.from({ length: n }, (_, index) => {
     const onToken = (/** @type {TokenDetail} */ token) => void choice.tokens.push(token);
-    const own = seed === undefined || seed === -1 ? undefined : seed + index; // -1: a random one
+    const own = seed === undefined || seed === -1 ? undefined : seed + index; // -1: a random seed
     const choice = new Choice(engine.generate(prompt, { ...options, seed: own, onToken }), echo);
     return choice;
   });

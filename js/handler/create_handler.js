@@ -202,7 +202,7 @@ class Handler {
   async #metricsPage(headers) {
     const { keys, metricsKeys } = this.#options;
     if (keys.length > 0 && metricsKeys.length === 0) {
-      const message = 'Metrics count the requests of all keys: set a separate metricsKey';
+      const message = '/metrics counts the requests of all keys: set a separate metricsKey';
       throw new HttpError(403, 'metrics_closed', message);
     }
     await this.#metricsKeys.saltFor(headers);

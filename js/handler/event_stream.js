@@ -92,7 +92,7 @@ class EventSource {
       this.#ready += eventOf(value, isNamed);
     }
     const first = await this.#readNext(REFUSAL_MS);
-    if (first !== END) this.#ready += first ?? ''; // the end is read again
+    if (first !== END) this.#ready += first ?? ''; // pull reads the end again
   }
 
   /** @param {ReadableStreamDefaultController<Uint8Array>} controller */

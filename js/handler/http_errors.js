@@ -39,11 +39,11 @@ export const bodyTimeout = (ms) =>
     headers: { Connection: 'close' },
   });
 
-/** The client never reads this status. It is the one that nginx logs for a closed connection. */
+/** The client never reads this status, which nginx logs for a closed connection. */
 export const clientGone = () => new HttpError(499, 'client_gone', 'The client has disconnected');
 
 /**
- * The HTTP status of each code of WickError. Other errors become a 500 without their message.
+ * The HTTP status for each code of WickError. Other errors become a 500 without their message.
  * @type {Record<string, {status: number, code?: string, message?: string, headers?: Record<string, string>}>}
  */
 const answers = {

@@ -62,7 +62,7 @@ export class Keys {
 
 /**
  * Combines the key's salt with one that a client may send. All salts of keys have the same length,
- * so no salt of a client equals one of another key.
+ * so salts of clients with different keys never collide.
  * @param {string | undefined} tenant the key's salt
  * @param {string | null | undefined} own the salt from the body
  * @returns {string | undefined}

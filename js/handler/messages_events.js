@@ -3,7 +3,7 @@
 
 import { blockOf, endOf, usageOf } from './messages_shape.js';
 
-/** The deltas of each type of a block. @type {Record<string, (text: string) => object>} */
+/** The deltas of each type of block. @type {Record<string, (text: string) => object>} */
 const deltaOf = {
   text: (text) => ({ type: 'text_delta', text }),
   thinking: (thinking) => ({ type: 'thinking_delta', thinking }),
@@ -11,11 +11,11 @@ const deltaOf = {
 };
 
 export class MessagesEvents {
-  /** The number of the open block, and its type. */
+  /** The index of the open block, and its type. */
   #index = -1;
   /** @type {string | undefined} */
   #type;
-  /** The number of the open call in the chat completion. */
+  /** The index of the open call in the chat completion. */
   #call = -1;
   #end = endOf('stop', undefined);
   /** @type {object[]} */

@@ -122,7 +122,7 @@ const takers = { user: takeUser, assistant: takeAssistant };
 /**
  * @param {unknown} system a string, or blocks of text
  * @param {unknown} messages
- * @returns {(Message & {prefix?: true})[]} the messages; a last message of the assistant is
+ * @returns {(Message & {prefix?: true})[]} the messages; a last message from the assistant is
  * continued
  */
 export function messagesOfBlocks(system, messages) {

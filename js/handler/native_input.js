@@ -46,12 +46,12 @@ export function promptsOf(given) {
     throw invalidField('prompt', message);
   }
   if (prompt.length <= PROMPTS_MAX) return prompt;
-  throw invalidField('prompt', `A request has at most ${PROMPTS_MAX} prompts`);
+  throw invalidField('prompt', `A request may have at most ${PROMPTS_MAX} prompts`);
 }
 
 /**
  * @param {Engine} engine
- * @param {string | (string | number)[]} prompt one of those that promptsOf returns
+ * @param {string | (string | number)[]} prompt a prompt returned by promptsOf
  * @param {AbortSignal} signal
  * @returns {Promise<number[]>} its tokens, with a beginning-of-sequence token if it begins with a
  * text

@@ -151,7 +151,7 @@ class NativeCompletion {
    * @param {Choice[]} choices
    * @param {string[]} prompts the text of each prompt
    * @param {Record<string, any>} body
-   * @param {{model: string, biases: [token: number, bias: number][]}} told of each choice
+   * @param {{model: string, biases: [token: number, bias: number][]}} facts about all choices
    */
   constructor(choices, prompts, body, { model, biases }) {
     this.choices = choices;

@@ -4,7 +4,7 @@
 /** @typedef {import('./event_stream.js').Chunks} Chunks */
 /** @typedef {import('../openai.js').RequestRecord} Fields */
 
-/** The operation of each route that processes text. @type {Record<string, string>} */
+/** The operation name of each route that processes text. @type {Record<string, string>} */
 const operations = {
   '/v1/chat/completions': 'chat',
   '/v1/completions': 'text_completion',

@@ -44,7 +44,7 @@ export class ResponseEvents {
   /** The logprobs of tokens whose text has not arrived yet. @type {object[]} */
   #pending = [];
   #isOpen = false;
-  /** The number of the open call in the chat completion. */
+  /** The index of the open call in the chat completion. */
   #call = -1;
   #finish = 'stop';
   /** @type {ResponseEvent[]} */

@@ -1,8 +1,8 @@
 // js/isolate/isolate_page.js — registers the service worker that isolates the page, and reloads the page once for it.
 
 /**
- * The key for the time when the tab was reloaded. It is removed once the page is isolated, but in
- * Chromium, pages with other headers still see it, possibly after the worker was removed.
+ * The storage key for the time when the tab was reloaded. It is removed once the page is isolated,
+ * but in Chromium, pages with other headers still see it, possibly after the worker was removed.
  */
 const RELOADED = 'wick-llm isolate';
 /**

@@ -4,7 +4,12 @@
 const EMBEDDER = 'Cross-Origin-Embedder-Policy';
 const OPENER = 'Cross-Origin-Opener-Policy';
 
-/** @param {Headers} headers @param {string} name @param {string[]} values @returns {boolean} whether it has one of them, with or without parameters */
+/**
+ * @param {Headers} headers
+ * @param {string} name
+ * @param {string[]} values
+ * @returns {boolean} whether the header has one of these values, with or without parameters
+ */
 const hasOne = (headers, name, values) =>
   values.includes((headers.get(name) ?? '').split(';')[0].trim());
 

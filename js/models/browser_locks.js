@@ -24,7 +24,7 @@ const OPEN_MS = 30_000;
 /**
  * @template T
  * @param {Promise<T>} opening
- * @param {string} what the name of what is opened
+ * @param {string} what the name of the storage that is being opened
  * @returns {Promise<T>} rejects if it has not settled in time
  */
 export function openedInTime(opening, what) {

@@ -25,7 +25,7 @@ import { checksum, Sha256 } from './sha256.js';
 /**
  * @typedef {object} DownloadOptions
  * @property {(offset: number, known: KnownVersion) => Promise<FileStream>} open
- * @property {() => void} close cancels the opening of a stream
+ * @property {() => void} close cancels a stream that is being opened
  * @property {(missingBytes: number, isRefused: boolean) => Promise<boolean>} makeRoom returns whether another attempt
  *   may succeed; throws if there is no space
  * @property {(record: ModelRecord) => void} onStored
@@ -44,7 +44,10 @@ export function checkModel(bytes) {
   refuseOthers(bytes);
   const start = String.fromCharCode(...bytes.subarray(0, MAGIC.length));
   if (start !== MAGIC)
-    throw new WickError('NOT_GGUF', 'This is not a GGUF file: it does not begin with GGUF');
+    throw new WickError(
+      'NOT_GGUF',
+      'file: is not a GGUF file, because it does not begin with GGUF',
+    );
 }
 
 export class Download {
@@ -295,7 +298,7 @@ export class Download {
     return undefined;
   }
 
-  /** @param {Arriving} chunk the file's first one */
+  /** @param {Arriving} chunk the file's first chunk */
   #checkStart({ bytes, filled }) {
     if (!this.#isStart || filled < MAGIC.length) return;
     this.#isStart = false;

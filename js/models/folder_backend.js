@@ -147,8 +147,8 @@ export class FolderBackend {
   }
 
   /**
-   * Removes a model, its record first, so that a partly removed model does not count. The lock
-   * stays with its holder.
+   * Removes a model, starting with its record, so that a partly removed model is not found. The
+   * lock stays with its holder.
    * @param {string} id
    */
   async remove(id) {

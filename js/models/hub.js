@@ -9,7 +9,7 @@ import { splitNames } from '../bytes/split_files.js';
 /** @typedef {{path: string, size: number, sha256: string | undefined}} HubFile */
 
 const ENDPOINT = 'https://huggingface.co';
-/** The default type, which is preferred to the first file of the listing. */
+/** The default type, which takes precedence over the order of the listing. */
 const TYPE = 'Q4_K_M';
 const PAGES_MAX = 100;
 const TRIES_MAX = 4;

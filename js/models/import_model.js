@@ -42,7 +42,7 @@ export async function importModel(backend, from, { name, url, signal, onProgress
   const unlock = await backend.tryLock(id);
   try {
     await makeRoom(id, blob.size);
-    await backend.writeRecord(record); // without chunks, so it never looks complete
+    await backend.writeRecord(record); // without chunks, so that it never looks complete
     const isAdopted = typeof from === 'string' && backend.adopt !== undefined;
     if (isAdopted) await backend.adopt?.(id, from);
     const sha = new Sha256();

@@ -71,7 +71,10 @@ export class OpenModel {
   #given;
   /** @type {string | undefined} */
   #stamp;
-  /** A failed download, which has the bytes that were not stored. @type {Download | undefined} */
+  /**
+   * A failed download, which still has the bytes that were not stored.
+   * @type {Download | undefined}
+   */
   #failed;
   /** Chunks of the journal that are missing. @type {Set<number>} */
   #lost = new Set();
@@ -299,7 +302,7 @@ export class OpenModel {
     if (performance.now() - this.#signMs < REPORT_MS) this.#isWaiting = false;
   }
 
-  /** @returns {Promise<ModelRecord>} the record to complete, under the lock */
+  /** @returns {Promise<ModelRecord>} the record to complete while holding the lock */
   async #prepare() {
     const { known } = this.#options;
     let record = await this.#backend.readRecord(this.#id);
@@ -329,7 +332,7 @@ export class OpenModel {
       this.#options.onWhole(record);
     } catch (error) {
       if (unlock.isHeld && !(await unlock.isHeld())) {
-        this.record = undefined; // this tab was frozen: it follows the one that has replaced it
+        this.record = undefined; // this tab was frozen and now follows the tab that has replaced it
         return;
       }
       const isChanged = error instanceof WickError && error.code === 'CHANGED';

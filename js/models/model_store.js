@@ -59,7 +59,7 @@ export class ModelStore extends EventTarget {
   #evict;
   /** @type {Map<string, OpenModel>} */
   #open = new Map();
-  /** Promises of closing models that have no readers. @type {Set<Promise<void>>} */
+  /** Promises of models without readers that are being closed. @type {Set<Promise<void>>} */
   #ending = new Set();
   /** @type {BroadcastChannel | undefined} */
   #channel;

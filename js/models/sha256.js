@@ -1,5 +1,5 @@
 // js/models/sha256.js — SHA-256 (FIPS 180-4) of bytes that arrive in pieces. Web Crypto accepts
-// only whole messages, and its state cannot be stored across a reload.
+// only complete messages, and its state cannot survive a reload.
 
 /**
  * @param {number} bits the fractional bits of a square or cube root

@@ -60,7 +60,7 @@ export async function openKept({ part, ...options }) {
     return true;
   };
   const invalidate = async (/** @type {string} */ code, /** @type {boolean} */ canRemove) => {
-    // the beginning of a file that ended early is correct
+    // a file that ended early may still have a correct beginning
     if (code !== 'TRUNCATED' || (await areWhole())) await store.invalidate(files, { canRemove });
   };
   if (described) return { description: described, source: undefined, invalidate };
@@ -238,7 +238,7 @@ class KeptStream {
     this.#source = source;
   }
 
-  /** Reads the first bytes, so that their errors are errors of opening the source. */
+  /** Reads the first bytes, so that their errors are reported when the source is opened. */
   async start() {
     try {
       this.#first = await this.#take();

@@ -61,7 +61,7 @@ function checked(options) {
  * @param {Engine} engine
  * @param {string | number[]} prompt
  * @param {BeamSearchOptions} [options]
- * @returns {Promise<Beam[]>} the best first, at most `width` of them
+ * @returns {Promise<Beam[]>} at most `width` beams, best first
  */
 export async function beamSearch(engine, prompt, options = {}) {
   const settings = checked(options);
@@ -182,7 +182,7 @@ class Search {
       this.#ended.push({ tokens: beam.tokens, logprob: beam.logprob, finishReason: 'stop' });
       return [];
     }
-    // the sampled token is only one of the candidates, so it is removed again
+    // the sampled token is only one of the candidates, so it is removed
     const tokens = await beam.session.tokens();
     await beam.session.truncate(tokens.length - 1);
     const top = details[0].top.filter(({ logprob }) => Number.isFinite(logprob));

@@ -64,7 +64,7 @@ function checkBody(body) {
     throw argumentError('body must be an object');
   }
   const found = unsupported.find((name) => body[name] !== undefined && body[name] !== null);
-  if (found) throw new WickError('UNSUPPORTED', `${found}: not supported by chat completions`);
+  if (found) throw new WickError('UNSUPPORTED', `${found}: is not supported by chat completions`);
   if (typeof (body.stream ?? false) !== 'boolean') {
     throw argumentError(`stream must be true or false, not ${shown(body.stream)}`);
   }

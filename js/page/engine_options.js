@@ -18,7 +18,7 @@ import { checkCallback, checkFlag, checkNumber, shown, U32_MAX } from './option_
 const sourceNames = { url: null, file: null, blob: null, bytes: null, stream: null };
 
 /**
- * All options. The type ensures that none is missing.
+ * All options. The type ensures that no option is missing.
  * @type {Record<keyof EngineOptions, unknown>}
  */
 const engineNames = {

@@ -1,4 +1,5 @@
-// js/page/generation.js — the object that generate() returns: an async iterable of text, with a result at the end.
+// js/page/generation.js — the object that generate() returns: an async iterable of text that also provides the
+// result.
 
 import { argumentError } from '../base/errors.js';
 import { leavable } from './piece_reader.js';

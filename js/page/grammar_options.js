@@ -14,7 +14,7 @@ import { checkObject, shown } from './option_checks.js';
 /** @typedef {{kind: number, text: string, begun?: string | Uint8Array, isWhole?: boolean}} Grammar wick_grammar */
 
 /**
- * The options. The type ensures that none is missing.
+ * The options. The type ensures that no option is missing.
  * @type {Record<keyof GrammarOptions, null>}
  */
 export const grammarNames = { grammar: null, jsonSchema: null, regex: null, choices: null };
@@ -118,7 +118,7 @@ const formats = {
     return {};
   },
   json_object(format) {
-    // llama.cpp's way of requesting a schema
+    // llama.cpp's clients send the schema here
     checkMembers('response_format', format, ['type', 'schema']);
     checkObject('response_format.schema', format.schema);
     return { jsonSchema: format.schema ?? { type: 'object' } };

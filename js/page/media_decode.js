@@ -1,5 +1,5 @@
 // js/page/media_decode.js — converts images to pixels and recordings to samples with the host's
-// decoders. PPM images and WAV recordings are read everywhere.
+// decoders. PPM images and WAV recordings are supported everywhere.
 
 import { bytesOfBlob } from '../base/blob_bytes.js';
 import { argumentError, WickError, wordsOf } from '../base/errors.js';
@@ -274,7 +274,10 @@ async function decodeSound(bytes) {
   }
 }
 
-/** The sample at an offset, by format (1: integers, 3: floats) and bits. @type {Record<string, (view: DataView, at: number) => number>} */
+/**
+ * Functions that read the sample at an offset, by format (1: integers, 3: floats) and bits.
+ * @type {Record<string, (view: DataView, at: number) => number>}
+ */
 const readers = {
   '1 8': (view, at) => (view.getUint8(at) - 128) / 128,
   '1 16': (view, at) => view.getInt16(at, true) / 2 ** 15,

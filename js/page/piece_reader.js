@@ -60,7 +60,7 @@ export class PieceReader {
 
   /**
    * @param {() => void} launch submits the request and calls `begin`
-   * @param {() => void} onEnd called once, when the request has ended in any way
+   * @param {() => void} onEnd called once, when the request has ended for any reason
    * @param {{signal?: AbortSignal | null | undefined,
    *   timeout?: number | null | undefined,
    *   onPrefill?: ((progress: {done: number, total: number}) => void) | undefined,
@@ -110,7 +110,7 @@ export class PieceReader {
     this.#isStarted = true;
   }
 
-  /** The functions that receive output and errors, and whether their owner was collected as garbage. */
+  /** The functions that receive output and errors, and whether their owner was garbage-collected. */
   get waiter() {
     return {
       onOutput: (/** @type {Output} */ output) => this.#receiveSafely(output),
@@ -314,7 +314,7 @@ const timeoutError = (ms) =>
   new DOMException(`The request took longer than ${ms} ms`, 'TimeoutError');
 
 /**
- * Wraps a generator so that `return` cancels at any time. Without this a generator that has not
+ * Wraps a generator so that `return` cancels at any time. Without this, a generator that has not
  * begun would not run its `finally`, and one that waits for a piece would return only after that
  * piece.
  * @template T
@@ -354,7 +354,7 @@ export function leavable(generator, cancel) {
   };
 }
 
-/** Cancels requests whose holder was collected as garbage. */
+/** Cancels requests whose holder was garbage-collected. */
 const unread = new FinalizationRegistry((/** @type {PieceReader} */ reader) => reader.cancel());
 
 /** @type {(...args: Parameters<typeof readersOf>) => PieceReader} */

@@ -14,7 +14,10 @@ import { samplerNames, samplersOf } from './sampler_options.js';
 /** @typedef {import('../index.js').GenerateOptions} GenerateOptions */
 /** @typedef {import('../connection/messages.js').Settings} Settings */
 
-/** All options. The type makes sure that none is missing. @type {Record<keyof GenerateOptions, unknown>} */
+/**
+ * All options. The type ensures that no option is missing.
+ * @type {Record<keyof GenerateOptions, unknown>}
+ */
 const generateNames = {
   maxTokens: null,
   seed: null,

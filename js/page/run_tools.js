@@ -1,4 +1,5 @@
-// js/page/run_tools.js — engine.runTools: the model calls functions of the page and gets their results, until it answers.
+// js/page/run_tools.js — engine.runTools: lets the model call functions of the page and passes their results to it, until
+// it answers.
 
 import { unlessAborted } from '../base/abort_signals.js';
 import { argumentError, throwIfAborted, WickError } from '../base/errors.js';

@@ -10,7 +10,10 @@ import { checkNumber, shown } from './option_checks.js';
 
 const numbers = Object.entries(samplingNumbers);
 
-/** The options. The type makes sure that none is missing. @type {Record<keyof SamplerOptions, unknown>} */
+/**
+ * The options. The type ensures that no option is missing.
+ * @type {Record<keyof SamplerOptions, unknown>}
+ */
 export const samplerNames = { ...samplingNumbers, samplers: null, drySequenceBreakers: null };
 
 /** @param {unknown} samplers names @returns {string | undefined} their letters */

@@ -97,7 +97,7 @@ export class Session {
     return new Session(this.#connection, await this.#connection.call('forkSession', [this.#id]));
   }
 
-  /** @param {number} tokens the number of tokens to keep, from the first on */
+  /** @param {number} tokens the number of tokens to keep at the start */
   async truncate(tokens) {
     await this.#connection.call('truncateSession', [this.#id, checkCount('tokens', tokens)]);
   }

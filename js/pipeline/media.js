@@ -8,7 +8,7 @@ import { answersOf, isChat, takerOf, textGeneration } from './text_generation.js
 /** @typedef {import('../pipeline.js').GenerationOptions} Options */
 
 const RATE = 16000;
-/** A long recording is cut at the quietest of these frames within the last second of a piece. */
+/** A long recording is split at the quietest of these frames within the last second of a piece. */
 const FRAME = RATE / 50;
 
 /** @param {Engine} engine @param {'image' | 'audio'} kind @param {string} task */

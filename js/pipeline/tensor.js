@@ -27,7 +27,7 @@ export class Tensor {
     return nested(0, this.dims);
   }
 
-  /** The tensors along the first dimension. */
+  /** Yields the tensors along the first dimension. */
   *[Symbol.iterator]() {
     const [count, ...inner] = this.dims;
     const step = this.data.length / count;

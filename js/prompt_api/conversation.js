@@ -218,7 +218,7 @@ export class Conversation {
     }
   }
 
-  /** @param {Call} call a model may call a tool that does not exist */
+  /** @param {Call} call may refer to a tool that does not exist */
   #toolOf({ function: { name } }) {
     const missing = { execute: () => Promise.reject(new Error(`Unknown tool ${name}`)) };
     return this.#options.tools.find(({ tool }) => tool.function.name === name) ?? missing;

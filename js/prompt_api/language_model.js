@@ -98,8 +98,8 @@ class Session extends EventTarget {
   }
 
   /**
-   * Makes room, reports dropped messages, and returns an answer. It counts as an operation until it
-   * has been read.
+   * Drops old turns if necessary, reports dropped messages, and returns an answer. It counts as an
+   * operation until it has been read.
    * @param {unknown} input
    * @param {any} options
    * @param {(piece: import('./conversation.js').Piece, signal: AbortSignal) => void | Promise<void>} take
@@ -336,7 +336,7 @@ function addExtensions(Class) {
 }
 
 /**
- * Installs LanguageModel if the browser has none.
+ * Installs LanguageModel if the browser does not have it.
  * @param {Source} source
  * @param {{replace?: boolean, extensions?: boolean}} [options]
  * @returns {any} the class that is installed now

@@ -112,7 +112,7 @@ const contentOf = (parts) =>
 /**
  * @param {any} message
  * @param {string[]} inputs
- * @returns {ChatMessage[]} the messages, in which results of tools are separate
+ * @returns {ChatMessage[]} the messages; tool results are separate messages
  */
 function messagesOf(message, inputs) {
   const { role, content } = message;

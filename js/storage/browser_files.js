@@ -38,7 +38,7 @@ async function openFolder(name, folder = FOLDER) {
   return root.getDirectoryHandle(folder, { create: true });
 }
 
-/** How many times a file is reopened if another tab has replaced it meanwhile. */
+/** How many times a file is reopened if another tab replaces it. */
 const LOOKS_MAX = 20;
 
 /**
@@ -77,7 +77,7 @@ export async function writeFile(name, bytes) {
   try {
     await (isCopied ? writeCopy(file, bytes) : writeInPlace(file, bytes));
   } catch (error) {
-    // a partly written state is useless, and so is an empty file
+    // a partly written state is useless, as is an empty file
     const isEmpty = isCopied && (await file.getFile()).size === 0;
     if (isEmpty || !isCopied) await folder.removeEntry(name).catch(() => {});
     throw error;
@@ -142,7 +142,7 @@ export async function openSyncFile() {
 }
 
 /**
- * Removes a file, with retries: Chromium allows that only some time after its access handle was
+ * Removes a file, with retries: Chromium allows this only some time after its access handle was
  * closed.
  * @param {any} folder
  * @param {string} name

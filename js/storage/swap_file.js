@@ -1,6 +1,6 @@
 // js/storage/swap_file.js — a temporary file for the pages of preempted requests (src/schedule/swap.h). In browsers it is
 // in the origin private file system, in Node and Deno in a folder. Everything is synchronous, so only workers use it.
-// If a read or write fails, the engine computes those tokens again.
+// If a read or write fails, the engine recomputes those tokens.
 
 import { openSyncFile } from './browser_files.js';
 

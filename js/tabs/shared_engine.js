@@ -31,8 +31,8 @@ export class Hub {
   /** The result of loading. @type {{info: object} | {error: import('../base/errors.js').PlainError} | undefined} */
   #loaded;
   /**
-   * Clients may still use session numbers of an earlier leader. This number is added to new ones so
-   * that they differ.
+   * Clients may still use session numbers from an earlier leader. This number is added to new ones
+   * so that they differ.
    */
   #firstSession = crypto.getRandomValues(new Uint32Array(1))[0] * 2 ** 20;
 
@@ -134,7 +134,7 @@ class Client {
     if (!this.#isGone) this.#tell(message);
   }
 
-  /** @param {object} info that of the engine @returns {object} the same with this client's role */
+  /** @param {object} info the engine's info @returns {object} the same with this client's role */
   infoFor(info) {
     return { ...info, sharing: this.#sharing };
   }

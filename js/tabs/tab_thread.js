@@ -101,7 +101,7 @@ export class TabThread {
   #open = new Map();
 
   /**
-   * @param {string} name of the engine, for all tabs of the origin
+   * @param {string} name the engine's name, the same for all tabs of the origin
    * @param {(connection: import('../connection/engine_connection.js').EngineConnection) => Promise<object>} load called when this tab becomes the leader
    * @param {(message: FromWorker) => void} onMessage
    * @param {import('./shared_engine.js').ConnectionClass} Connection of the engine
@@ -135,7 +135,7 @@ export class TabThread {
     await this.#wait();
   }
 
-  /** Follows until this tab becomes the leader. */
+  /** Follows the leader until this tab becomes the leader. */
   async #wait() {
     this.#queue = new AbortController();
     const signal = AbortSignal.any([this.#end.signal, this.#queue.signal]);

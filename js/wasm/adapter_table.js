@@ -86,7 +86,7 @@ export class AdapterTable {
     return this.#engine.wantsExtras();
   }
 
-  /** @param {string} name @param {number} sizeBytes of its file */
+  /** @param {string} name @param {number} sizeBytes the size of its file */
   end(name, sizeBytes) {
     const status = this.#engine.run('adapter_end', this.#numberOf(name), sizeBytes);
     this.#checkLoading(name, status);

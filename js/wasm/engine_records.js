@@ -41,7 +41,7 @@ export const kvTypes = {
  *   is faster, 2 always
  * @property {string} [swapFolder] the folder of that file
  * @property {number} memoryLimit bytes, 0: none
- * @property {string} [preTokenizer] in place of the file's
+ * @property {string} [preTokenizer] replaces the file's pre-tokenizer
  * @property {keyof typeof tablePlaces} [tables] where tables that are only used for row lookups are stored; missing:
  * inside
  * @property {number} [timerGrainUs] resolution of the clock
@@ -82,7 +82,7 @@ export const kvTypes = {
  * precedence
  * @property {NativeConversation} [conversation] in place of a prompt; the prompt may contain its
  * tokens
- * @property {number} [session] the text continues this session and is added to it
+ * @property {number} [session] the session that the request continues
  * @property {boolean} [prefillOnly] nothing is sampled
  * @property {[first: number, last: number] | undefined} [drop] tokens to drop from the session once
  * the whole prompt is processed

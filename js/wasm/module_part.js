@@ -41,7 +41,7 @@ export class ModulePart {
   }
 
   /**
-   * Several callers may wait for one load. After a failure, the next call tries again.
+   * Several callers may wait for the same load. After a failure, the next call tries again.
    * @returns {Promise<void>}
    */
   async load() {
@@ -71,7 +71,7 @@ export class ModulePart {
 
   /** @param {string} words @param {unknown} [cause] */
   #fail(words, cause) {
-    return new WickError('WASM', `This needs the module ${this.#name}: ${words}`, cause);
+    return new WickError('WASM', `The ${this.#name} module is required: ${words}`, cause);
   }
 }
 

@@ -103,8 +103,8 @@ export function createMemory({ shared, helpers, isWide = false }) {
 }
 
 /**
- * The functions of web/exports.c. Addresses may come back negative: js/wasm/heap.js makes them unsigned.
- * `isWide`: they have 64 bits.
+ * The functions of web/exports.c. Returned addresses may be negative: js/wasm/heap.js makes them
+ * unsigned. `isWide`: they have 64 bits.
  * @typedef {Record<string, (...values: number[]) => number> &
  *   {__stack_pointer: WebAssembly.Global, __heap_base: WebAssembly.Global, isWide?: any}} Exports
  */

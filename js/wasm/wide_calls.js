@@ -1,6 +1,6 @@
 // js/wasm/wide_calls.js — modules with 64-bit addresses (memory64): their addresses and sizes are
-// bigints at the interface, and numbers on this side. tools/build/wide_module.mjs writes a section
-// into such a module that marks them.
+// bigints in the module's interface, and numbers in JavaScript. tools/build/wide_module.mjs adds a
+// section to such a module that marks them.
 
 /**
  * The section's name: JSON of the functions that are exported and imported, by name, with a letter

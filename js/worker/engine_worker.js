@@ -386,7 +386,7 @@ export class EngineWorker {
   }
 
   /**
-   * Helpers wait within the module. They must leave it first, because not every host can terminate
+   * Helpers wait inside the module. They must leave it first, because not every host can terminate
    * a waiting thread.
    */
   async #close() {

@@ -9,8 +9,8 @@ import { checkStart, readNext } from '../bytes/checked_read.js';
 /** @typedef {import('../bytes/model_sources.js').Source} Source */
 
 /**
- * The time limit of an encoder's step, unless one piece of its work takes longer. Messages and
- * requests wait for its end.
+ * The time limit of an encoder step, unless a single piece of its work takes longer. Messages and
+ * requests wait until it ends.
  */
 const STEP_BUDGET_US = 4000;
 /** The limits of a resizing step. A few input rows may expand to many wide ones. */
@@ -75,7 +75,8 @@ export const mediaHost = (file, heap) => ({
 });
 
 /**
- * Reads an mmproj file and loads its encoders. The model's directory is complete. Bytes that `file` has are not read again.
+ * Reads an mmproj file and loads its encoders. The model's directory is complete. Bytes that are already in `file` are not
+ * read again.
  * @param {NativeEngine} native
  * @param {Source} source
  * @param {HeldFile} file

@@ -37,7 +37,7 @@ export class PageBytes {
   /**
    * @param {number} id of a request to the page
    * @param {unknown} value
-   * @param {number} [end] the offset in the file where bytes end
+   * @param {number} [end] the offset in the file where the bytes end
    */
   answer(id, value, end) {
     this.#take(id)?.settle(value instanceof Uint8Array ? { bytes: value, end } : value);

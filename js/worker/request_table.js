@@ -229,7 +229,7 @@ export class RequestTable {
         this.#refuse(entries, refusal);
       }
       this.#waiting.take(entries);
-      if (!isPrepared) this.#hold(entries); // the compiled grammar has been dropped meanwhile
+      if (!isPrepared) this.#hold(entries); // the compiled grammar was dropped in the meantime
     }
   }
 

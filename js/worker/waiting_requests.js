@@ -1,4 +1,4 @@
-// js/worker/waiting_requests.js — requests that are not submitted yet, in the order of the engine's scheduler
+// js/worker/waiting_requests.js — requests that have not been submitted yet, in the order of the engine's scheduler
 // (src/schedule/admission.c): requests that have waited for 512 passes come first, in order of arrival; then requests
 // with higher priorities; equal ones in order of arrival.
 

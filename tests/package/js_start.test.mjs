@@ -294,7 +294,7 @@ describe('in Node', () => {
   test('a host without workers is an error', (t) => {
     withThreads(t, null);
     const message =
-      "workers: not available on this host. Import createEngine from 'wick-llm/edge', which computes in the calling thread";
+      "workers: not available on this host. Import createEngine from 'wick-llm/edge', which runs the engine in the calling thread";
     const error = { code: 'UNSUPPORTED', message };
     assert.throws(() => start(undefined), error);
     assert.throws(() => start('file:///w.mjs'), error);
