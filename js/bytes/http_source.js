@@ -544,7 +544,7 @@ function refusalOf(url, start) {
   if (start.startsWith('GGUF')) return undefined;
   const begins =
     start === '' ? 'is empty' : `begins with «${start.slice(0, REFUSAL_BYTES).trim()}»`;
-  return new WickError('NOT_GGUF', `${url} returned a file that ${begins}, not a GGUF file`);
+  return new WickError('NOT_GGUF', `${url}: not a GGUF file, because it ${begins}`);
 }
 
 /** @param {string} url @param {Response} response */

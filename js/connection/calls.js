@@ -13,7 +13,7 @@
  */
 
 /**
- * With `native`, a call needs no JavaScript besides its row, which specifies the function of
+ * With `native`, a call needs no JavaScript other than its row, which specifies the function of
  * web/exports.c, its parameters after the engine, and its result. Without it, js/worker/answers.js
  * has a function with the call's name.
  * @typedef {{session?: SessionRule} &
