@@ -147,10 +147,10 @@ describe('wick-p3 with other files and settings', { skip: missing }, () => {
       [ppm('P6 0 0 255\n'), 'invalid_value', /image/],
       [ppm('P6 999999999 999999999 255\n'), 'invalid_value', /PPM image has only 0 of/],
       [ppm('P6 1 1 65535\n......'), 'unsupported_value', /8 bits/],
-      [null, 'invalid_value', /content\[0\] is not a part/],
-      ['image', 'invalid_value', /content\[0\] is not a part/],
-      [{ type: 7 }, 'invalid_value', /content\[0\] is not a part/],
-      [{ type: 'text', text: 5 }, 'invalid_value', /content\[0\] is not a part/],
+      [null, 'invalid_value', /content\[0\] must be a part/],
+      ['image', 'invalid_value', /content\[0\] must be a part/],
+      [{ type: 7 }, 'invalid_value', /content\[0\] must be a part/],
+      [{ type: 'text', text: 5 }, 'invalid_value', /content\[0\] must be a part/],
     ])) {
       const { status, body: reported } = await asked(server.origin, bodyAbout(one));
       assert.deepEqual(

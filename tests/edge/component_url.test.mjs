@@ -87,7 +87,7 @@ const faults = [
   ],
   [
     'in a circle',
-    /too many times/,
+    /too many redirects/,
     ({ headers }, response) =>
       void response.writeHead(302, { location: `http://${headers.host}/again` }).end(),
   ],

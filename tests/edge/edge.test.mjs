@@ -1061,7 +1061,7 @@ describe('one engine for all requests of an isolate', () => {
   test('after a failure the next request begins again', async () => {
     const open = openOnce({ wasm });
     for (const model of /** @type {any[]} */ ([undefined, null, 5])) {
-      await assert.rejects(open(model), refused('ARG', /^model must be an object/));
+      await assert.rejects(open(model), refused('ARG', /^model must be an options object/));
     }
     await assert.rejects(open({ bytes: new Uint8Array(9000) }), refused('FORMAT'));
     await assert.rejects(

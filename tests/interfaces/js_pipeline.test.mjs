@@ -423,7 +423,7 @@ describe('answers on their own', () => {
     for (const input of [[], [[]], [{}], {}, undefined, ['a', {}], [null]]) {
       await assert.rejects(texts.generate(input), {
         code: 'ARG',
-        message: /^inputs must be a text/,
+        message: /^inputs must be a string/,
       });
     }
   });

@@ -81,7 +81,7 @@ test('a prefix that does not match is refused with the byte, wrong types by name
   await assert.rejects(text({ choices: ['yes', 'no'], begun: 'maybe' }), refused(0));
   await assert.rejects(text({ regex: /^é+$/, begun: 'éa' }), refused(2));
   for (const begun of [7, {}, ['a'], true]) {
-    const words = { ...hasCode('ARG'), message: /begun must be a text/ };
+    const words = { ...hasCode('ARG'), message: /begun must be a string/ };
     await assert.rejects(async () => text({ choices: ['yes'], begun }), words);
   }
   const alone = {

@@ -278,7 +278,7 @@ describe('of an engine', () => {
     const { urls, model } = /** @type {any} */ (download);
     assert.deepEqual([urls, model], [[], 'a/b']);
     for (const name of ['url', 'file', 'blob', 'bytes', 'stream']) {
-      const words = { ...refused, message: new RegExp(`one of model and ${name}: both`) };
+      const words = { ...refused, message: new RegExp(`either model or ${name}, but both`) };
       assert.throws(() => namedSource(/** @type {any} */ ({ model: 'a/b', [name]: 'x' })), words);
       for (const none of [undefined, null])
         namedSource(/** @type {any} */ ({ model: 'a/b', [name]: none }));

@@ -243,7 +243,7 @@ describe('conversations', { skip: shared.skip }, () => {
     }
     const plain = await openEngine(t, any({ file: filesOf(first).file, chatTemplate: texts }));
     const asked = ask(plain, [{ role: 'user', content: content() }]);
-    await assert.rejects(asked, /createEngine takes mmproj/);
+    await assert.rejects(asked, /pass mmproj to createEngine/);
   });
 
   test('an image takes no more tiles and tokens than the engine allows', async (t) => {

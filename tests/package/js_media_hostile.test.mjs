@@ -118,7 +118,7 @@ describe('images', { skip }, () => {
       [new Error('truncated'), /messages\[0\]\.content\[0\]: Error: truncated$/],
       [undefined, /content\[0\]: image: must be/],
       [{ width: 1e9, height: 1e9, data: new Uint8Array(3) }, /limit is 2\^28/],
-      [{ width: 2, height: 2, data: new Uint8Array(4) }, /4 bytes, 2 x 2 pixels have 3 or 4/],
+      [{ width: 2, height: 2, data: new Uint8Array(4) }, /4 bytes, but 2 x 2 pixels need 3 or 4/],
     ])) {
       decoded = value;
       await assert.rejects(ask(engine, part), words);

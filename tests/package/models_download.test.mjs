@@ -530,7 +530,7 @@ describe('a tab that is frozen while it downloads', () => {
       },
     });
     assert.deepEqual([entry.isWhole, wasWaiting], [true, true]);
-    assert.match(String(warn.mock.calls[0].arguments[0]), /another tab downloads it/);
+    assert.match(String(warn.mock.calls[0].arguments[0]), /another tab is downloading it/);
     assert.deepEqual(state.starts, [0, CHUNK_BYTES]);
     thaw();
     assert.equal((await first).isWhole, true);
