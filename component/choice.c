@@ -57,7 +57,7 @@ void choice_read(choice *from, const wick_event *event, delta_sink sink, void *c
   }
 }
 
-// ---- whole answers ----
+// ---- responses that are not streamed ----
 
 static call *call_at(choice *to, uint32_t index) {
   if (index < to->call_count) return &to->calls[index];

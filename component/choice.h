@@ -52,7 +52,7 @@ void choice_keep(void *nothing, choice *from, const delta *piece);
 void choice_free(choice *from);
 
 // Adds a token's logprobs, in the format of chat completions or of completions.
-// `alternatives` of them are reported.
+// Reports the first `alternatives` alternatives of the event.
 void details_add(details *to, wick_engine *engine, const wick_event *event, uint32_t alternatives,
                  bool is_chat);
 // Adds a token of a completion that has no logprob because no token precedes it.

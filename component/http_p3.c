@@ -103,7 +103,7 @@ typedef struct task {
   bool is_reading, is_writing, is_gone;
   bool is_looking;     // whether an empty write is pending, which ends when the client reads it or
                        // disconnects
-  uint64_t looked_us;  // when it last ended
+  uint64_t looked_us;  // the time of the last check
   bool has_failed;     // it failed after the headers were sent, so the status does not show it
   bool is_closing, trailers_wait, failed_waits;  // the host has not read these yet
   bool is_discarding;                            // whether the body is being read and discarded

@@ -160,7 +160,7 @@ static void write_call(answer *to, const delta *piece) {
   end_event(&json, to);
 }
 
-// ---- the course of a response ----
+// ---- the stages of a response ----
 
 void response_begin_stream(answer *to) {
   answer_give(to, "text/event-stream; charset=utf-8");
@@ -187,7 +187,7 @@ void response_take_silence(answer *to, choice *from) {
 void response_end_stream(answer *to) {
   const choice *from = &to->choices[0];
   if (to->response->count == 0) text_item(to, ITEM_MESSAGE);
-  if (to->response->count == 0) return;  // no memory
+  if (to->response->count == 0) return;  // out of memory
   const bool has_called = from->has_called && from->finish[0] == 's';
   const bool is_broken = last_item(to)->kind == ITEM_CALL && !has_called;
   const char *status = response_status(to);

@@ -35,7 +35,7 @@ WEB_EXPORT("free") void web_free(void *block, size_t size_bytes) {
 WEB_EXPORT("error_address") const wick_error *web_error_address(void) { return &last_error; }
 WEB_EXPORT("numbers_address") const uint64_t *web_numbers_address(void) { return numbers; }
 
-// ---- Pages swapped to the host: offsets and sizes do not exceed the linear memory ----
+// ---- Pages swapped to the host: offsets and sizes fit in 32 bits ----
 
 // The host's functions return 0 on failure.
 __attribute__((import_module("env"), import_name("swap_open"))) uint32_t

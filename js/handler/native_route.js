@@ -194,7 +194,7 @@ class NativeCompletion {
     const found = /** @type {import('../index.js').GenerationResult} */ (result);
     const { stream: isStreamed, return_tokens: wantsTokens, response_fields: names } = this.#body;
     const tokens = this.#take(index, content, true);
-    const ids = tokens.map(({ token }) => token); // in a stream: only tokens whose text has not been sent
+    const ids = tokens.map(({ token }) => token); // in a stream: only the tokens without text
     const shape = {
       ...{ index, content, tokens: isStreamed || wantsTokens ? ids : [] },
       ...{ id_slot: -1, stop: true, model: this.#model },

@@ -78,8 +78,7 @@ export const kvTypes = {
  * @property {boolean} [asksHost] whether the engine passes the logits to the host before each token
  * @property {number} [thinkingBudgetTokens] limit on the tokens of reasoning; -1 or missing: no
  * limit
- * @property {string} [reasoningEnding] the text that ends the reasoning in a prompt; takes
- * precedence
+ * @property {string} [reasoningEnding] the prompt's text, which may have opened the reasoning
  * @property {NativeConversation} [conversation] in place of a prompt; the prompt may contain its
  * tokens
  * @property {number} [session] the session that the request continues

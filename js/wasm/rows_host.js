@@ -16,7 +16,7 @@ export function rowsHost(rows, heap) {
         heap().write(address, bytes);
         return bytes.length;
       } catch {
-        return -1; // the engine then requests the row like bytes of the model
+        return -1; // the engine then requests the row itself
       }
     },
   };

@@ -13,7 +13,7 @@ import { checkStart, readNext } from '../bytes/checked_read.js';
  * requests wait until it ends.
  */
 const STEP_BUDGET_US = 4000;
-/** The limits of a resizing step. A few input rows may expand to many wide ones. */
+/** The limits of a resizing step. Rows with few bytes may be expanded to wide ones. */
 const [STRIP_BYTES, STRIP_ROWS] = [2 ** 20, 256];
 
 /**
