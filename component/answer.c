@@ -275,7 +275,7 @@ void answer_end_stream(const server *of, answer *to) {
   buffer_put_text(&to->out, "data: [DONE]\n\n");
 }
 
-// ---- whole answers ----
+// ---- responses that are not streamed ----
 
 static void put_message(json_writer *json, const choice *from) {
   json_open(json, "message", '{');

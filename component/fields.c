@@ -1,4 +1,5 @@
-// component/fields.c — the fields of a request's body, checked by tables and passed to the engine.
+// component/fields.c — checks the fields of a request's body by tables and passes them to the
+// engine.
 #include "fields.h"
 
 #include <math.h>

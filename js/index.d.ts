@@ -518,8 +518,7 @@ export interface GenerationResult {
  */
 export interface Generation extends AsyncIterable<string> {
   [Symbol.asyncIterator](): AsyncGenerator<string, void, void>;
-  /**
-   * The whole text.
+  /** Returns the whole text.
    *
    * @example
    * const generation = engine.generate('The capital of France is', { maxTokens: 2, temperature: 0 });
@@ -613,8 +612,7 @@ export interface Session {
    * //=> Once upon a time
    */
   drop(first: number, last: number): Promise<void>;
-  /**
-   * The ids of all tokens.
+  /** Returns the ids of all tokens.
    *
    * @example
    * const session = await engine.createSession();
@@ -1372,8 +1370,7 @@ export interface ChatReplyResult {
 export interface ChatReply extends AsyncIterable<string> {
   /** The content as it arrives. */
   [Symbol.asyncIterator](): AsyncGenerator<string, void, void>;
-  /**
-   * The chunks, as chat.completions streams them, with reasoning and tool calls.
+  /** Returns the chunks as chat.completions streams them, with reasoning and tool calls.
    *
    * @example
    * const chat = await engine.createChat({ temperature: 0, max_tokens: 3 });
@@ -1387,8 +1384,7 @@ export interface ChatReply extends AsyncIterable<string> {
    * //=> {}
    */
   chunks(): AsyncGenerator<ChatCompletionChunk, void, void>;
-  /**
-   * The whole content.
+  /** Returns the whole content.
    *
    * @example
    * const chat = await engine.createChat({ temperature: 0 });
@@ -1399,8 +1395,7 @@ export interface ChatReply extends AsyncIterable<string> {
    * //=> stop { promptTokens: 38, completionTokens: 11, cachedTokens: 32 }
    */
   text(): Promise<string>;
-  /**
-   * The whole message, with reasoning and tool calls.
+  /** Returns the whole message, with reasoning and tool calls.
    *
    * @example
    * const chat = await engine.createChat({ temperature: 0 });
@@ -1807,8 +1802,7 @@ export interface Adapters {
    * //=> ARG
    */
   remove(name: string): Promise<void>;
-  /**
-   * The loaded adapters.
+  /** Returns the loaded adapters.
    *
    * @example
    * console.log(await engine.adapters.list());

@@ -30,7 +30,7 @@ export class CompletionStream {
       this.#wake();
       this.#tell('end');
     });
-    this.#whole.catch(() => {}); // calls that wait for the end throw the error
+    this.#whole.catch(() => {}); // calls that wait for the end throw this error
   }
 
   /** @param {(signal: AbortSignal) => Promise<AsyncIterable<Chunk>>} open */

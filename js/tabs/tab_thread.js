@@ -285,7 +285,7 @@ export class TabThread {
     if (this.#hub && leader !== this.#id) return;
     this.#hearSign();
     const isAnswer = message.type === 'step' || 'id' in message;
-    if (isAnswer && leader !== this.#leader) return; // from an earlier leader: the call goes to the next one again
+    if (isAnswer && leader !== this.#leader) return; // from an earlier leader: the call is sent to the new leader
     if (message.type === 'ready') this.#meet(leader, message);
     else if (message.type === 'step') this.#step(message.outputs);
     else {
