@@ -195,5 +195,8 @@ test('a shared engine does not support hooks', () => {
   );
   const settings = settingsOf({ logitsHook: () => {} });
   const message = { input: { prompt }, settings, wantsTokens: false };
-  assert.throws(() => connection.generate(message, []), /logitsHook: is not available with a shared engine/);
+  assert.throws(
+    () => connection.generate(message, []),
+    /logitsHook: is not available with a shared engine/,
+  );
 });

@@ -795,7 +795,10 @@ describe('sessions', () => {
       [Symbol.asyncIterator]()
       .next();
     assert.equal(message('', {}), true);
-    assert.throws(() => session.prompt('a', { salt: 'x' }), refused(/^salt: is set by createSession/));
+    assert.throws(
+      () => session.prompt('a', { salt: 'x' }),
+      refused(/^salt: is set by createSession/),
+    );
     session.prompt('a', any({ salt: null }));
     await assert.rejects(session.append('a', any({ salt: 'x' })), refused('salt is not an option'));
     await assert.rejects(session.truncate(-1), refused(/^tokens must be/));
