@@ -76,7 +76,7 @@ export interface EdgeOptions
    */
   grammarWasm?: import('./index.js').WasmModule;
   /**
-   * The compiled module of extras of the same build (`wick-llm/wasm/wick-simd128-single-extras.wasm`): models with
+   * The compiled extras module of the same build (`wick-llm/wasm/wick-simd128-single-extras.wasm`): models with
    * less common architectures, types and tokenizers, 8-bit and 4-bit keys and values, and saved state need it.
    */
   extrasWasm?: import('./index.js').WasmModule;

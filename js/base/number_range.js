@@ -1,4 +1,4 @@
-// js/base/number_range.js — the range of an option that is a number.
+// js/base/number_range.js — describes the range of a numeric option.
 
 /** The largest number that an option accepts: the engine uses 32-bit floats. */
 export const FLOAT_MAX = 3.4e38;

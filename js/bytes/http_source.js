@@ -422,7 +422,7 @@ class HttpStream {
     }
   }
 
-  /** Chromium cannot read a range that its server has compressed. @param {unknown} error @returns {'once' | 'always' | undefined} */
+  /** Chromium cannot read a range that the server has compressed. @param {unknown} error @returns {'once' | 'always' | undefined} */
   #asksWithoutRange(error) {
     if (error instanceof UnusableRange) {
       if (error.remedy === 'compare') return undefined;
@@ -495,7 +495,7 @@ class NoSuchRange extends WickError {
  * @template T
  * @param {Promise<T>} promise
  * @param {number} limitMs 0: none
- * @param {AbortSignal} [cancelled] ends the waiting as well
+ * @param {AbortSignal} [cancelled] also ends the wait
  * @returns {Promise<T>}
  */
 async function withTimeout(promise, limitMs, cancelled) {
@@ -516,7 +516,7 @@ async function withTimeout(promise, limitMs, cancelled) {
   }
 }
 
-/** @param {number} ms @param {AbortSignal} cancelled ends the waiting as well @returns {Promise<void>} */
+/** @param {number} ms @param {AbortSignal} cancelled also ends the wait @returns {Promise<void>} */
 function sleep(ms, cancelled) {
   return new Promise((settle) => {
     const timer = setTimeout(() => end(), ms);

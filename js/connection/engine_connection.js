@@ -79,7 +79,7 @@ export class EngineConnection {
   /** @type {PageSource | undefined} */
   #pageSource;
   /**
-   * The caller's functions that decode media in place of the host.
+   * The caller's functions that decode media instead of the host.
    * @type {{decodeImage?: import('../index.js').DecodeImage | null | undefined} | undefined}
    */
   decoders;
