@@ -1,5 +1,5 @@
-// The package through bundlers: each builds a page by docs/bundlers.md, which has the worker and the builds once and
-// runs in Chromium. The components of docs/react.md and docs/svelte.md are among the pages.
+// The package with bundlers: each builds a page as docs/bundlers.md describes; the output contains the worker and the
+// builds once and runs in Chromium. The pages include the components of docs/react.md and docs/svelte.md.
 
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
@@ -14,13 +14,13 @@ import { createEngine, dist, modelPath } from '../support/package.mjs';
 const skip = ['chromium', 'bundlers', 'node24'].map((one) => locate(one).skip).find(Boolean);
 const question = 'What is Wick?';
 
-/** @param {string} folder @param {RegExp} pattern @returns {string[]} the texts of its files */
+/** @param {string} folder @param {RegExp} pattern @returns {string[]} the contents of the matching files */
 const textsBelow = (folder, pattern) =>
   readdirSync(folder, { recursive: true, encoding: 'utf8' })
     .filter((name) => pattern.test(name))
     .map((name) => readFileSync(join(folder, name), 'latin1'));
 
-/** @returns {string} a text that the worker has, and no other file of the package */
+/** @returns {string} a string that only the worker contains, of all files of the package */
 function markOfWorker() {
   const worker = readFileSync(join(dist, 'worker.js'), 'latin1');
   const others = readdirSync(dist)
@@ -28,16 +28,16 @@ function markOfWorker() {
     .map((name) => readFileSync(join(dist, name), 'latin1'));
   const texts = [...worker.matchAll(/"([A-Za-z ]{16,})"/g)].map(([, text]) => text);
   const found = texts.find((text) => !others.some((other) => other.includes(text)));
-  if (!found) throw new Error('the worker has no text');
+  if (!found) throw new Error('the worker has no unique string');
   return found;
 }
 
-/** @param {string} site that a bundler made */
+/** @param {string} site the output folder of a bundler */
 function assertOneOfEach(site) {
   const mark = markOfWorker();
   const workers = textsBelow(site, /\.js$/).filter((text) => text.includes(mark));
   assert.equal(workers.length, 1, 'workers');
-  // bundlers keep equal files once
+  // bundlers emit identical files only once
   const [found, built] = [site, join(dist, 'wasm')].map((folder) =>
     [...new Set(textsBelow(folder, /\.wasm$/))].toSorted(),
   );
@@ -81,7 +81,7 @@ describe('bundlers', { skip: skip ?? false }, () => {
     assert.deepEqual(JSON.parse(reported), { text: answer, best: 2 });
   }
 
-  /** The component of a chat. @param {import('playwright-core').Page} page */
+  /** The chat component. @param {import('playwright-core').Page} page */
   async function assertAnswers(page) {
     const input = page.getByLabel('Question');
     await input.fill(question);
@@ -91,7 +91,7 @@ describe('bundlers', { skip: skip ?? false }, () => {
     assert.deepEqual(shown, [question, answer]);
   }
 
-  /** A question that is asked while an answer is written is not lost, and the answer can be stopped. @param {import('playwright-core').Page} page */
+  /** A question that is asked during an answer is not lost, and the answer can be stopped. @param {import('playwright-core').Page} page */
   async function assertStops(page) {
     await assertAnswers(page);
     const input = page.getByLabel('Question');
@@ -100,7 +100,7 @@ describe('bundlers', { skip: skip ?? false }, () => {
     await input.press('Enter');
     await input.fill('And now?');
     await input.press('Enter');
-    // at once in the page: the answer may end at any time
+    // both in one call in the page, because the answer may end at any time
     const kept = await page.evaluate(() => {
       const stop = [...document.querySelectorAll('button')].find(
         (one) => one.textContent === 'Stop',
@@ -141,7 +141,7 @@ describe('bundlers', { skip: skip ?? false }, () => {
     await visit(server.url, assertAnswers);
   });
 
-  test('the server of Vite, which bundles nothing', async (t) => {
+  test('the Vite dev server, which does not bundle', async (t) => {
     const server = await workshop.serveVite();
     t.after(() => server.close());
     await visit(server.url, assertTells);

@@ -1,5 +1,5 @@
-// The package in a page of a browser extension (manifest version 3), in Chromium with the extension loaded: under the
-// policy of such pages, which forbids code made of text, and with it the engine's WebAssembly unless it is named.
+// The package in a browser extension page (Manifest V3), in Chromium with the extension loaded. The content security
+// policy of such pages forbids eval, and also WebAssembly unless it contains 'wasm-unsafe-eval'.
 
 import assert from 'node:assert/strict';
 import { cpSync, mkdirSync, writeFileSync } from 'node:fs';
@@ -58,7 +58,7 @@ async function visit(t, policy) {
   writeExtension(folder, policy);
   const context = await chromium.launchPersistentContext(join(folder, '..', 'profile'), {
     executablePath: path,
-    headless: false, // of playwright's: the browser's own way without a window loads extensions
+    headless: false, // turns off Playwright's headless mode: only the browser's own headless mode loads extensions
     ignoreDefaultArgs: ['--disable-extensions'],
     args: [
       ...['--headless=new', '--no-sandbox', '--disable-gpu'],
@@ -75,7 +75,7 @@ async function visit(t, policy) {
   return JSON.parse((await page.locator('output').textContent()) ?? '');
 }
 
-test('a page of an extension answers', { skip }, async (t) => {
+test('an extension page generates text', { skip }, async (t) => {
   const found = await visit(t, "script-src 'self' 'wasm-unsafe-eval'; object-src 'self'");
   const engine = await openEngine(t);
   assert.deepEqual(found, {
@@ -84,7 +84,7 @@ test('a page of an extension answers', { skip }, async (t) => {
   });
 });
 
-test('without wasm-unsafe-eval the error says why', { skip }, async (t) => {
+test('without wasm-unsafe-eval the error states the reason', { skip }, async (t) => {
   const found = await visit(t, "script-src 'self'; object-src 'self'");
   assert.deepEqual(found, { refused: 'EvalError', code: 'WASM', isPolicy: true });
 });

@@ -1,7 +1,7 @@
-// The constraints of programs that are made of web pages (docs/hosts.md), each in a page of
-// Chromium: pages of a scheme that is not a secure context, answers without Range, Content-Length
-// and ETag, no cross-origin isolation, a strict content security policy, Node's objects in the
-// page, a frame without an origin.
+// The constraints of apps that are built from web pages (docs/hosts.md), each in a Chromium page:
+// a scheme that is not a secure context, responses without Range, Content-Length and ETag, no
+// cross-origin isolation, a strict content security policy, Node's objects in the page, a frame
+// with an opaque origin.
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -19,7 +19,7 @@ const ask = { temperature: 0, maxTokens: 6 };
 /** @type {Record<string, string>} */
 const types = { '.js': 'text/javascript', '.wasm': 'application/wasm', '.html': 'text/html' };
 
-/** The engine, a kept model, and what the page is. */
+/** Runs the engine, then a cached model, and reports properties of the page. */
 const script = `
   const found = { isSecure: isSecureContext, isIsolated: crossOriginIsolated, origin: location.origin };
   globalThis.say = (more) => {
@@ -51,7 +51,7 @@ const script = `
 `;
 const listen = `addEventListener('message', ({ data }) => { globalThis.found = data; });`;
 
-/** Node's objects as a page of Electron with node integration has them. */
+/** Node's objects, as in an Electron page with node integration. */
 const node = `
   globalThis.global = globalThis;
   globalThis.process = {
@@ -105,7 +105,7 @@ function answer({ url = '/', headers: { host } }, response) {
   if (path === '/before.js') return response.end(`${pages[query].code ?? ''}\n${listen}`);
   if (path === '/page.js') return response.end(script.replaceAll('ORIGIN', JSON.stringify(origin)));
   const bytes = readFileSync(path === '/model.gguf' ? smallModel : join(dist, path.slice(10)));
-  // in pieces, so that no length is sent
+  // in chunks, so that no Content-Length is sent
   for (let at = 0; at < bytes.length; at += 300_000)
     response.write(bytes.subarray(at, at + 300_000));
   response.end();
@@ -173,7 +173,7 @@ test('Node’s objects in the page', { skip }, async (t) => {
   assert.equal(found.kept, found.text, found.refused);
 });
 
-test('a frame without an origin, such as a sandboxed page of an extension', { skip }, async (t) => {
+test('a frame with an opaque origin, such as a sandboxed extension page', { skip }, async (t) => {
   const found = await visit(t, `http://127.0.0.1:${port}/frame.html`);
   assert.equal(found.origin, 'null');
   await assertAnswered(t, found);

@@ -1,5 +1,5 @@
-// wick-llm/isolate in Chromium, Firefox and WebKitGTK: a page whose server sends no headers becomes cross-origin isolated after
-// one reload, and is not reloaded where that would not help.
+// wick-llm/isolate in Chromium, Firefox and WebKitGTK: if the server sends no headers, the page becomes cross-origin
+// isolated after one reload; it is not reloaded if that would not help.
 
 import assert from 'node:assert/strict';
 import { copyFileSync, mkdirSync, writeFileSync } from 'node:fs';
@@ -24,9 +24,9 @@ const htmlWith = (
 </script>`;
 
 const folder = temporaryFolder();
-/** The pages that the server was asked for. @type {string[]} */
+/** Paths of the pages requested from the server. @type {string[]} */
 let asked = [];
-/** Values of `isolate`, as pages report them. @type {string[]} */
+/** Results of `isolate`, as reported by pages. @type {string[]} */
 let answers = [];
 const server = await serve({
   root: { '/': folder, '/wick-llm/': dist, '/models/': modelFolder },
@@ -65,7 +65,7 @@ describe('isolated', () => {
       { 'cross-origin-opener-policy': 'same-origin-allow-popups' },
       both,
     ],
-    ['an embedder policy alone', { 'cross-origin-embedder-policy': 'require-corp' }, both],
+    ['only an embedder policy', { 'cross-origin-embedder-policy': 'require-corp' }, both],
     [
       'an embedder policy that does not isolate',
       { 'cross-origin-embedder-policy': 'unsafe-none; report-to="x"' },
@@ -78,7 +78,7 @@ describe('isolated', () => {
     ],
   ];
   for (const [name, given, wanted] of cases) {
-    test(`a page with ${name} gets what is missing`, async () => {
+    test(`a page with ${name} gets the missing headers`, async () => {
       const response = new Response('text', { headers: given });
       const found = isolated(response);
       assert.deepEqual(headersOf(found), wanted);
@@ -86,14 +86,14 @@ describe('isolated', () => {
     });
   }
 
-  test('a page that isolates itself is unchanged, and one without a readable status', () => {
+  test('responses that are isolated already, or have no readable status, are unchanged', () => {
     const whole = new Response('text', { headers: both });
     assert.equal(isolated(whole), whole);
     const error = Response.error();
     assert.equal(isolated(error), error);
   });
 
-  test('error pages get the headers, too', async () => {
+  test('error pages get the headers as well', async () => {
     const lost = new Response('lost', { status: 404, statusText: 'Not Found' });
     const found = isolated(lost);
     assert.deepEqual(
@@ -118,7 +118,7 @@ describe('isolate in Chromium', { skip: locate('chromium').skip }, () => {
   });
   after(() => browser?.close());
 
-  /** A page of a new profile. @param {import('node:test').TestContext} t @param {string} [script] that runs before its own */
+  /** A page of a new profile. @param {import('node:test').TestContext} t @param {string} [script] runs before the page's scripts */
   async function openPage(t, script = '') {
     asked = [];
     const context = await browser.newContext();
@@ -129,11 +129,11 @@ describe('isolate in Chromium', { skip: locate('chromium').skip }, () => {
     return page;
   }
 
-  /** @param {import('playwright-core').Page} page @returns {Promise<boolean>} the result of `isolate` in the page that stays */
+  /** @param {import('playwright-core').Page} page @returns {Promise<boolean>} the result of `isolate` after all reloads */
   async function resultOf(page) {
     /** @type {boolean | undefined} */
     let found;
-    const look = () => page.evaluate('found').catch(() => undefined); // the page reloads
+    const look = () => page.evaluate('found').catch(() => undefined); // fails while the page reloads
     await waitUntil(async () => {
       found = /** @type {any} */ (await look());
       return found !== undefined;
@@ -141,7 +141,7 @@ describe('isolate in Chromium', { skip: locate('chromium').skip }, () => {
     return /** @type {boolean} */ (found);
   }
 
-  test('a page is isolated after one reload, and stays so', async (t) => {
+  test('a page is isolated after one reload and stays isolated', async (t) => {
     const page = await openPage(t);
     await page.goto(server.url);
     assert.equal(await resultOf(page), true);
@@ -153,7 +153,7 @@ describe('isolate in Chromium', { skip: locate('chromium').skip }, () => {
     assert.deepEqual(asked, ['/', '/', '/']);
   });
 
-  test('an engine there has two threads', async (t) => {
+  test('an engine in an isolated page has two threads', async (t) => {
     const page = await openPage(t);
     await page.goto(server.url);
     assert.equal(await resultOf(page), true);
@@ -174,12 +174,12 @@ describe('isolate in Chromium', { skip: locate('chromium').skip }, () => {
   const hopeless = [
     ['without service workers', 'delete Navigator.prototype.serviceWorker', 0],
     [
-      'with a registration that is refused, as in private windows',
+      'whose registration is rejected, as in private windows',
       "ServiceWorkerContainer.prototype.register = async () => { throw new DOMException('', 'SecurityError') }",
       0,
     ],
     [
-      'with a worker that cannot start',
+      'whose worker cannot start',
       `const { register } = ServiceWorkerContainer.prototype;
        ServiceWorkerContainer.prototype.register = function () { return register.call(this, '/broken-worker.js') }`,
       0,
@@ -237,7 +237,7 @@ describe('isolate in Chromium', { skip: locate('chromium').skip }, () => {
     }
   });
 
-  test('a page in a folder with a worker in it', async (t) => {
+  test('a page in a folder that contains the worker', async (t) => {
     const page = await openPage(t);
     await page.goto(`${server.url}below/`);
     assert.equal(await resultOf(page), true);
@@ -246,7 +246,7 @@ describe('isolate in Chromium', { skip: locate('chromium').skip }, () => {
     assert.equal(await page.evaluate('crossOriginIsolated'), false);
   });
 
-  test('a second tab is isolated at once, and the first one continues', async (t) => {
+  test('a second tab is isolated immediately, and the first one continues', async (t) => {
     const page = await openPage(t);
     await page.goto(server.url);
     assert.equal(await resultOf(page), true);
@@ -258,7 +258,7 @@ describe('isolate in Chromium', { skip: locate('chromium').skip }, () => {
     assert.equal(await page.evaluate('crossOriginIsolated'), true);
   });
 
-  test('after it is unregistered other pages are as before, and it can be registered again', async (t) => {
+  test('after unregistering, other pages are not isolated, and the worker can be registered again', async (t) => {
     const page = await openPage(t);
     await page.goto(server.url);
     assert.equal(await resultOf(page), true);
@@ -277,7 +277,7 @@ describe('isolate in Chromium', { skip: locate('chromium').skip }, () => {
     assert.deepEqual(asked, ['/', '/']);
   });
 
-  test('without a network a page fails as without the worker', async (t) => {
+  test('without a network a page fails to load as it does without the worker', async (t) => {
     const page = await openPage(t);
     await page.goto(server.url);
     assert.equal(await resultOf(page), true);
@@ -288,10 +288,10 @@ describe('isolate in Chromium', { skip: locate('chromium').skip }, () => {
     assert.equal(await resultOf(page), true);
   });
 
-  test('pictures of other origins need the policy credentialless', async (t) => {
+  test('images from other origins require the credentialless policy', async (t) => {
     const other = await serve({ root: join(root, 'examples/chat'), isolated: false });
     t.after(() => other.close());
-    /** @param {string} path @returns {Promise<boolean>} whether the picture loads in the isolated page */
+    /** @param {string} path @returns {Promise<boolean>} whether the image loads in the isolated page */
     const loads = async (path) => {
       const page = await openPage(t);
       await page.goto(`${server.url}${path}`);
@@ -334,7 +334,7 @@ test('isolate in WebKitGTK', { skip: locate('webkitDriver').skip }, async (t) =>
 });
 
 /**
- * The page reports its answer to the server: a driver does not answer a script whose page reloads.
+ * The page reports its result to the server, because a driver returns nothing for a script whose page reloads.
  * @param {(url: string) => Promise<unknown>} visit
  * @param {() => Promise<unknown>} look whether the page is isolated
  */

@@ -1,5 +1,5 @@
-// The npm package under Node: adapters (LoRA) are added, chosen, listed and removed; the web's modules give the
-// references' tokens with them.
+// The npm package under Node: adapters (LoRA) are added, selected, listed and removed; with them, the web modules
+// generate the reference tokens.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -33,7 +33,7 @@ describe('adapters in Node', { skip: shared.skip }, () => {
     for (const { id, base_model, adapters, cases: list } of cases.filter(
       (one) => one.cases?.length,
     )) {
-      test(`${id}: the references' tokens, ${build}`, async (t) => {
+      test(`${id}: matches the reference tokens, ${build}`, async (t) => {
         const wasm = join(dist, `wasm/wick-${build}.wasm`);
         const engine = await openEngine(t, {
           file: join(reference, base_model),
@@ -81,7 +81,7 @@ describe('adapters in Node', { skip: shared.skip }, () => {
     assert.equal(alone[5], alone[0]);
   });
 
-  test('lists the adapters; one in use is not removed', async (t) => {
+  test('adapters are listed, and one in use cannot be removed', async (t) => {
     const engine = await openEngine(t, { file: model });
     assert.deepEqual(await engine.adapters.list(), []);
     const { memory: before } = await engine.info();
@@ -116,7 +116,7 @@ describe('adapters in Node', { skip: shared.skip }, () => {
     assert.deepEqual(await engine.adapters.list(), []);
   });
 
-  test('a refusal leaves no adapter', async (t) => {
+  test('a rejected adapter is not added', async (t) => {
     const engine = await openEngine(t, { file: model });
     const bytes = readFileSync(usual);
     /** @param {any} source @param {any} options @param {string} code */
@@ -131,7 +131,7 @@ describe('adapters in Node', { skip: shared.skip }, () => {
     await isRefused({}, { name: 'a' }, 'ARG');
     const signal = AbortSignal.abort();
     await assert.rejects(engine.adapters.add({ bytes }, { name: 'a', signal }), isAbort);
-    const late = new AbortController(); // the engine knows the name by then
+    const late = new AbortController(); // aborts after the engine has registered the name
     const added = engine.adapters.add({ bytes }, { name: 'a', signal: late.signal });
     late.abort();
     await assert.rejects(added, isAbort);
@@ -155,7 +155,7 @@ describe('adapters in Node', { skip: shared.skip }, () => {
     await assert.rejects(engine.adapters.remove('b'), hasCode('ARG'));
   });
 
-  test('a saved session names its adapters', async (t) => {
+  test('a saved session records its adapters', async (t) => {
     const engine = await openEngine(t, { file: model });
     await engine.adapters.add({ file: usual }, { name: 'usual' });
     const adapters = [{ name: 'usual' }];
@@ -171,7 +171,7 @@ describe('adapters in Node', { skip: shared.skip }, () => {
     assert.ok((await engine.loadState(saved)).session);
   });
 
-  test("the handler's lora names places in the list", async (t) => {
+  test('ids in the handler’s lora field are indices in the list of adapters', async (t) => {
     const engine = await openEngine(t, { file: model });
     await engine.adapters.add({ file: usual }, { name: 'usual' });
     await engine.adapters.add({ file: other }, { name: 'other' });
@@ -214,7 +214,7 @@ describe('adapters in Node', { skip: shared.skip }, () => {
     }
   });
 
-  test('vectors are made with adapters, too', async (t) => {
+  test('embeddings can be computed with adapters', async (t) => {
     const engine = await openEngine(t, { file: model });
     await engine.adapters.add({ file: usual }, { name: 'usual' });
     const adapters = [{ name: 'usual', scale: 0.5 }];

@@ -1,5 +1,5 @@
-// The base of all rooms: the samplers' fields with their defaults and ranges, what a host can do,
-// random words.
+// js/base, on which the other folders depend: sampling fields with their defaults and ranges, host
+// features, random words.
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
@@ -19,7 +19,7 @@ describe('the samplers', () => {
     assert.equal(rangeWords(samplingNumbers.repeatPenalty), 'a number above 0');
   });
 
-  test('the options by their fields', () => {
+  test('sampling fields are mapped to options', () => {
     const options = Object.fromEntries(samplerOptions);
     const shown = ['min_p', 'repeat_last_n', 'thinking_budget_tokens', 'post_sampling_probs'];
     assert.deepEqual(
@@ -28,7 +28,7 @@ describe('the samplers', () => {
     );
   });
 
-  test('which lists are lists of them, and which are texts', () => {
+  test('lists of samplers and lists of strings are validated', () => {
     const sixteen = Array(16).fill('top_k');
     for (const good of [[], ['top_k'], Object.keys(samplerLetters), sixteen]) {
       assert.equal(areSamplers(good), true);
@@ -43,12 +43,12 @@ describe('the samplers', () => {
 
 describe('the host', () => {
   let copies = 0;
-  /** @returns {Promise<typeof import('../../js/base/host_features.js')>} a copy that has tested nothing yet */
+  /** @returns {Promise<typeof import('../../js/base/host_features.js')>} a copy with no cached test results */
   const fresh = async () => import(`../../js/base/host_features.js?${++copies}`);
 
   /**
-   * A WebAssembly whose validator takes what the test says. Probes are distinguished by their
-   * instruction.
+   * A WebAssembly object that supports only the given features. Probes are recognized by their
+   * instructions.
    * @param {{simd?: boolean, relaxed?: boolean, dot?: (n: number, x: number, y: number) => number}} features
    */
   function wasmOf({ simd = true, relaxed = true, dot = (n, x, y) => 7 + 4 * n * x * y }) {
@@ -71,14 +71,14 @@ describe('the host', () => {
     return { counts, wasm: { validate, Module: class {}, Instance } };
   }
 
-  test('relaxed SIMD is used where it computes the right sums, which are tested once', async (t) => {
+  test('relaxed SIMD is used if it computes correct sums, which is tested once', async (t) => {
     let calls = 0;
     const late = (/** @type {number} */ n, /** @type {number} */ x, /** @type {number} */ y) =>
       7 + 4 * n * x * y + Number(++calls === 200);
     const thrown = () => {
       throw new Error('trap');
     };
-    /** @type {[any, string, number, number][]} features, the answer, instances, dots */
+    /** @type {[any, string, number, number][]} features, expected result, instances, dot products */
     const cases = [
       [{}, 'relaxed', 1, 200],
       [{ relaxed: false }, 'simd128', 0, 0],
@@ -107,7 +107,7 @@ describe('the host', () => {
 
   test('the number of threads follows from the number of processors', async (t) => {
     const { defaultThreads, mostThreads } = await fresh();
-    /** @type {[number, number, number][]} processors, threads, the most */
+    /** @type {[number, number, number][]} processors, threads, limit */
     const cases = [
       [1, 1, 8],
       [2, 2, 8],
@@ -136,7 +136,7 @@ describe('the host', () => {
   });
 });
 
-test('random words: 256 at a time, all bits, hardly one twice', (t) => {
+test('random words: generated 256 at a time, use all bits, almost never repeat', (t) => {
   const { getRandomValues } = crypto;
   let asked = 0;
   t.mock.method(crypto, 'getRandomValues', (/** @type {any} */ array) => {
@@ -153,7 +153,7 @@ test('random words: 256 at a time, all bits, hardly one twice', (t) => {
   );
 });
 
-test('the bytes of a Blob that has no arrayBuffer, as in jsdom', async (t) => {
+test('reads a Blob without arrayBuffer(), as in jsdom', async (t) => {
   const blob = new Blob(['fox']);
   pretend(t, {
     FileReader: class {

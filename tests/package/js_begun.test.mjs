@@ -1,6 +1,6 @@
-// Constraints of a text whose beginning is in the prompt: `begun` of generate(), a prefix of chat
-// completions. The beginning and the rest are one text of the schema, expression, grammar or
-// choice.
+// Constrained output whose beginning is in the prompt: the option `begun` of generate(), a prefix in
+// chat completions. The beginning and the continuation together match the schema, expression,
+// grammar or choice.
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
@@ -18,7 +18,7 @@ const response_format = /** @type {const} */ ({
   type: 'json_schema',
   json_schema: { name: 'weather', schema: record },
 });
-/** The error of a contradiction. */
+/** The error for a prefix that contradicts the grammar. */
 const refused = (/** @type {number} */ byte) => ({
   ...hasCode('ARG'),
   message: new RegExp(`prefix does not match the grammar at byte ${byte}`),
@@ -74,7 +74,7 @@ test('a prefix may end inside a character', async (t) => {
   await assert.rejects(engine.generate('a', { regex: 'é', begun }).text(), refused(0));
 });
 
-test('a prefix that does not match is refused with the byte, wrong types by name', async (t) => {
+test('a mismatched prefix is rejected with the byte position, a wrong type with the option’s name', async (t) => {
   const engine = await openEngine(t);
   const text = (/** @type {any} */ options) => engine.generate('a', { ...wild, ...options }).text();
   await assert.rejects(text({ jsonSchema: record, begun: '{"city": "Rome' }), refused(10));
@@ -90,7 +90,7 @@ test('a prefix that does not match is refused with the byte, wrong types by name
   };
   await assert.rejects(async () => text({ begun: 'a' }), alone);
   assert.equal(await text({ choices: ['yes'], begun: null }), 'yes');
-  // the whole text is begun already
+  // the prefix is a complete match
   const whole = engine.generate('yes', { ...wild, choices: ['yes'], begun: 'yes' });
   assert.equal(await whole.text(), '');
   assert.equal(whole.result?.finishReason, 'stop');
@@ -100,8 +100,8 @@ describe('chat completions: a prefix next to response_format', () => {
   const turns = '{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}<assistant>';
   const templates = {
     plain: turns,
-    'with marks of reasoning': `{% if false %}<think></think>{% endif %}${turns}`,
-    'whose reasoning is open': `{% if false %}</think>{% endif %}${turns}<think>\n`,
+    'with reasoning tags': `{% if false %}<think></think>{% endif %}${turns}`,
+    'that opens a reasoning block': `{% if false %}</think>{% endif %}${turns}<think>\n`,
   };
   /** @param {string} content */
   const from = (content) =>
@@ -116,7 +116,7 @@ describe('chat completions: a prefix next to response_format', () => {
       const engine = await openEngine(t, { file: modelPath, chatTemplate });
       const begins = ['{ "city": ', '{"city": "O'];
       const thought = name === 'plain' ? '' : 'hm</think>\n\n';
-      const opened = name === 'with marks of reasoning' ? `<think>${thought}` : thought;
+      const opened = name === 'with reasoning tags' ? `<think>${thought}` : thought;
       for (const begin of begins) {
         const messages = from(opened + begin);
         const { choices } = await engine.chat.completions.create({
@@ -134,7 +134,7 @@ describe('chat completions: a prefix next to response_format', () => {
     });
   }
 
-  test('parse reads the prefix and the continuation', async (t) => {
+  test('parse includes the prefix and the continuation', async (t) => {
     const engine = await openEngine(t);
     const Weather = zod.object({ city: zod.enum(['Oslo', 'Lima']) });
     for (const content of ['{"city": ', [{ type: 'text', text: '{"city"' }]]) {

@@ -1,5 +1,5 @@
-// Options directly, from their sources: each default, each bound (the last value that is taken and the first
-// that is refused), and what happens to every form that may be given.
+// Unit tests of the code that reads options: each default, each bound (the last accepted and the first rejected
+// value), and every form in which an option may be passed.
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
@@ -38,7 +38,7 @@ function checkBounds(name, read, { taken, not, as = name }) {
 
 const plain = (/** @type {any} */ options) => settingsOf({ seed: 1, ...options });
 
-describe('of a request', () => {
+describe('options of a request', () => {
   test('defaults', () => {
     const { seed, ...settings } = settingsOf({});
     assert.deepEqual(settings, {
@@ -144,7 +144,7 @@ describe('of a request', () => {
   });
 });
 
-describe('of an engine', () => {
+describe('options of an engine', () => {
   const config = (/** @type {any} */ options) => /** @type {any} */ (configOf(options, 3));
 
   test('defaults', () => {
@@ -211,7 +211,7 @@ describe('of an engine', () => {
     assert.equal(flags.noPredictor, true);
   });
 
-  test('the name of a shared engine has all that makes answers differ, and no more', () => {
+  test('the name of a shared engine includes exactly the options that affect its output', () => {
     const name = (/** @type {any} */ more = {}, /** @type {any} */ of = {}, urls = ['a']) =>
       sharedNameOf({ shared: 's', ...more }, config(of), /** @type {any} */ ({ urls }));
     assert.match(String(name()), /^wick-llm \d+\.\d+\.\d+ \["s",\["a"\],\{/);
@@ -233,7 +233,7 @@ describe('of an engine', () => {
     for (const shared of ['', 5]) assert.throws(() => name({ shared }), /shared must be a name/);
   });
 
-  test('a clock is as fine as its host makes it', (t) => {
+  test('the clock resolution depends on the host', (t) => {
     const { process: node } = globalThis;
     assert.equal(config({}).timerGrainUs, 1);
     t.after(() => {
@@ -258,7 +258,7 @@ describe('of an engine', () => {
     }
   });
 
-  test('a cache is true, false or only', () => {
+  test('cache is true, false or "only"', () => {
     for (const cache of [undefined, true, false, /** @type {const} */ ('only')])
       assert.equal(cacheOf({ cache }), cache);
     assert.equal(cacheOf({}), undefined);
@@ -271,7 +271,7 @@ describe('of an engine', () => {
     }
   });
 
-  test('a model by its name has no other source', () => {
+  test('a model given by name cannot have another source', () => {
     const { description, source, download } = namedSource({ model: 'a/b' });
     assert.deepEqual(description, { kind: 'page', files: 0, canSeek: false });
     assert.equal(source, undefined);
@@ -289,18 +289,18 @@ describe('of an engine', () => {
     namedSource({ model: 'a/b', hub: { endpoint: 'http://a', token: 't' } });
   });
 
-  test('files that are not kept are read from their source', async () => {
+  test('files that are not cached are read from their source', async () => {
     const from = sourceOf({ url: 'http://a/b' });
     const kept = (/** @type {any} */ options, given = from) =>
       keptSource(options, given, { onRetry: () => {}, onWaiting: () => {} });
     assert.equal(await kept({}), from, 'a host without pages stores nothing by default');
     assert.equal(await kept({ cache: false }), from);
     for (const other of [sourceOf({ file: 'a' }), sourceOf({ url: ['http://a/b', 'blob:c'] })]) {
-      assert.equal(await kept({ cache: true }, other), other, 'no server has it');
+      assert.equal(await kept({ cache: true }, other), other, 'local sources are not stored');
     }
   });
 
-  test('of the download', () => {
+  test('options of a download', () => {
     const how = (/** @type {any} */ options) => sourceOf({ url: 'http://a/b', ...options });
     const { description } = how({});
     assert.deepEqual(description, {
@@ -333,11 +333,11 @@ describe('of an engine', () => {
     }
     for (const options of [{ retries: -1 }, { headers: { 'a b': 'c' } }, { stallMs: -1 }]) {
       const given = { file: 'a', ...options };
-      assert.throws(() => checkEngineNames(given), refused, 'for any source');
+      assert.throws(() => checkEngineNames(given), refused, 'checked for every kind of source');
     }
   });
 
-  test('a path that is given as url is distinguished from an address', () => {
+  test('a path passed as url is reported as not a URL', () => {
     const hint = /is not a URL: pass a path on disk as file/;
     for (const url of ['/srv/x/model.gguf', 'C:\\x.gguf', 'c:/x.gguf', './x.gguf', '~/x.gguf']) {
       assert.throws(() => sourceOf({ url }), { ...refused, message: hint }, url);
@@ -349,7 +349,7 @@ describe('of an engine', () => {
     assert.deepEqual('urls' in description && description.urls, urls);
   });
 
-  test('a number in a string, or an inexact one, differs from the number', () => {
+  test('a number in a string, or an inexact number, is rejected', () => {
     assert.throws(() => checkThreads('2'), { message: /number from 1 to 64, not the string "2"$/ });
     assert.throws(() => checkThreads(Symbol('x')), { message: /not Symbol\(x\)$/ });
     const seed = (/** @type {any} */ one) => plain({ seed: one }).seed;
@@ -363,7 +363,7 @@ describe('of an engine', () => {
     assert.equal(seed(2n ** 53n), 2n ** 53n);
   });
 
-  test('values that are not a boolean, a type or a number are reported as given', async () => {
+  test('errors about values of the wrong type show the value', async () => {
     const chat = new ChatCompletions(/** @type {any} */ ({}), 'm');
     const body = { messages: [{ role: 'user', content: 'a' }] };
     for (const [stream, words] of [
@@ -384,7 +384,7 @@ describe('of an engine', () => {
     assert.throws(() => config({ kvType: Symbol('x') }), refused);
   });
 
-  test('for names of other engines the names here are suggested', () => {
+  test('option names from other engines produce a suggestion', () => {
     const [engine, request] = [
       ['contextSize', 'threads', 'batchSize', 'file', 'url', 'signal', 'onProgress'],
       ['max_tokens', 'signal', 'stop'],
@@ -421,7 +421,7 @@ describe('of an engine', () => {
     assert.throws(check('abortSignal', request), /did you mean signal\?/);
   });
 
-  test('one source', () => {
+  test('exactly one source is required', () => {
     const source = (/** @type {any} */ options) => sourceOf(options);
     assert.throws(() => source({}), /one of url, file, blob, bytes and stream: none was/);
     assert.throws(() => source({ url: 'a', blob: 'b' }), /url and blob were given/);

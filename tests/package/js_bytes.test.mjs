@@ -1,5 +1,5 @@
-// Sources of a model's bytes directly, from their sources: HTTP over a fake fetch, in a page and out of
-// one, blobs, files of the disk and streams.
+// Unit tests of the sources of a model's bytes: HTTP with a fake fetch, in a page and outside of one,
+// blobs, files on disk and streams.
 
 import assert from 'node:assert/strict';
 import fs, { mkdtempSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
@@ -33,7 +33,7 @@ const url = 'http://models.example/m.gguf';
 const file = 'GGUF0123456789abcdef';
 
 /**
- * A server of one file: each answer is a function of the request, the last one answers all further requests.
+ * A server with one file: each response is a function of the request; the last one serves all further requests.
  * @param {((range: number | undefined, init: any) => any)[]} answers
  * @param {any} [options]
  */
@@ -59,7 +59,7 @@ function server(answers, options = {}) {
   return { source, asked, retries };
 }
 
-/** @param {string} text @param {any} [init] a response whose body breaks off after the text if `breaks` */
+/** @param {string} text @param {any} [init] a response; if `breaks`, its body fails after the text */
 function answer(text, { breaks = false, headers = {}, status = 200, type = undefined } = {}) {
   const bytes = new TextEncoder().encode(text);
   let isDone = false;
@@ -103,7 +103,7 @@ describe('HTTP', () => {
     source.close();
   });
 
-  test('from an offset: a part, a part that begins before it, the whole file', async () => {
+  test('from an offset: a part, a part that begins before the offset, the whole file', async () => {
     const one = server([() => part(6)]);
     const stream = await one.source.open(0, 6);
     assert.deepEqual([stream.position, stream.size, one.asked[0].range], [6, 20, 6]);
@@ -141,7 +141,7 @@ describe('HTTP', () => {
     }
   });
 
-  test('a download that breaks too often fails, with delays between tries', async (t) => {
+  test('a download that breaks too often fails, with delays between retries', async (t) => {
     t.mock.timers.enable({ apis: ['setTimeout'] });
     const breaking = (/** @type {any} */ from) =>
       from === undefined
@@ -194,7 +194,7 @@ describe('HTTP', () => {
     }
   });
 
-  test('sizes that are missing, or not the file’s', async () => {
+  test('unknown sizes and sizes of compressed bodies are not reported', async () => {
     const sizeOf = async (/** @type {any} */ headers, /** @type {any} */ more = {}) =>
       (await server([() => answer(file, { headers, ...more })]).source.open(0, 0)).size;
     assert.equal(await sizeOf({}), undefined);
@@ -215,7 +215,7 @@ describe('HTTP', () => {
     assert.equal((await limited.source.open(0, 4)).size, 20);
   });
 
-  test('refusals, each with its reason', async () => {
+  test('rejected downloads report the reason', async () => {
     const refused = async (/** @type {any} */ response) => {
       const { source, asked } = server([() => response], { retries: 0 });
       const error = await source.open(0, 0).then(
@@ -259,7 +259,7 @@ describe('HTTP', () => {
     );
   });
 
-  test('a busy server is asked again, after the pause that it requests', async (t) => {
+  test('requests to a busy server are retried after the requested pause', async (t) => {
     t.mock.timers.enable({ apis: ['setTimeout'] });
     const settle = () => new Promise((done) => setImmediate(() => setImmediate(done)));
     const now = 'Sat, 28 Nov 2026 10:00:00 GMT';
@@ -294,7 +294,7 @@ describe('HTTP', () => {
     }
   });
 
-  test('a pause of more than two minutes is reported at once', async () => {
+  test('a requested pause of more than two minutes fails immediately', async () => {
     const headers = { 'Retry-After': '121' };
     const { source, asked } = server([() => new Response('', { status: 429, headers })]);
     await assert.rejects(source.open(0, 0), (/** @type {any} */ { code, message, cause }) => {
@@ -353,12 +353,12 @@ describe('HTTP', () => {
   });
 });
 
-describe('HTTP, ranges that cannot be trusted', () => {
+describe('HTTP with unreliable ranges', () => {
   const rest = (/** @type {any} */ headers, /** @type {string} */ text = file.slice(7)) =>
     answer(text, { status: 206, headers });
   const cors = (/** @type {Response} */ response) =>
     Object.defineProperty(response, 'type', { value: 'cors' });
-  /** The server's answer to the second request without a range. */
+  /** The server's response to the second request, which has no range. */
   const first = () => broken(7);
 
   /** @param {((range: number | undefined) => any)[]} answers @param {any} [options] */
@@ -388,7 +388,7 @@ describe('HTTP, ranges that cannot be trusted', () => {
 
   test('a range without Content-Range is compared with the bytes before it', async () => {
     const from = (/** @type {number} */ at) => () => rest({}, file.slice(at));
-    // here the range would begin with all received bytes
+    // a range that began here would contain all received bytes
     assert.deepEqual(await read([first, from(9), whole]), {
       text: file,
       ranges: [undefined, 7, undefined],
@@ -411,7 +411,7 @@ describe('HTTP, ranges that cannot be trusted', () => {
     }
   });
 
-  test('a range of another origin that is only a part of the rest is continued', async () => {
+  test('a cross-origin range with only a part of the rest is continued', async () => {
     const long = 'GGUF'.padEnd(9000, '0123456789abc');
     const { text, ranges } = await read([
       () => cors(answer(long.slice(0, 5000), { breaks: true })),
@@ -517,10 +517,10 @@ describe('HTTP in a page', () => {
       code: 'NETWORK',
       message: 'models.example could not be reached',
     });
-    assert.deepEqual(probed, []); // its own server lets it read
+    assert.deepEqual(probed, []); // no probe: the server is same-origin
   });
 
-  test('If-Range is sent only to its own server', async (t) => {
+  test('If-Range is sent only to a same-origin server', async (t) => {
     for (const [origin, wanted] of [
       ['http://models.example', '"a"'],
       ['http://page.example', null],
@@ -540,7 +540,7 @@ describe('HTTP in a page', () => {
 describe('blobs, files and streams', () => {
   const bytes = Uint8Array.from({ length: (1 << 20) + 5 }, (_, i) => i % 251);
 
-  test('a blob arrives in pieces of a megabyte, from any offset', async () => {
+  test('a blob is read in pieces of a megabyte, from any offset', async () => {
     const source = new BlobSource([new Blob([bytes]), new Blob(['x'])]);
     assert.deepEqual([source.files, source.canSeek], [2, true]);
     const stream = await source.open(0, 0);
@@ -564,12 +564,12 @@ describe('blobs, files and streams', () => {
     });
   });
 
-  test('a file of the disk, small or large', async () => {
+  test('a file on disk, small or large', async () => {
     const small = join(folder, 'small');
     const large = join(folder, 'large');
     writeFileSync(small, bytes);
     writeFileSync(large, bytes);
-    truncateSync(large, (16 << 20) + 1); // a byte more than one read takes
+    truncateSync(large, (16 << 20) + 1); // a single read takes one byte less
     const source = createSource({ kind: 'path', paths: [small, large] }, () => {});
     const stream = await source.open(0, 7);
     assert.deepEqual([stream.position, stream.size], [7, bytes.length]);
@@ -644,7 +644,7 @@ describe('blobs, files and streams', () => {
     assert.equal(handle.fd, -1);
   });
 
-  test('rows of files are read by their number and offset, at most to the end', (t) => {
+  test('rows of files are read by file number and offset, up to the end of the file', (t) => {
     const paths = ['one', 'two'].map((name) => join(folder, name));
     writeFileSync(paths[0], 'abc');
     writeFileSync(paths[1], 'defgh');
@@ -658,7 +658,7 @@ describe('blobs, files and streams', () => {
     assert.equal(openRows({ kind: 'path', paths: [...paths, join(folder, 'none')] }), undefined);
   });
 
-  test('rows of Blobs are read where they can be read at once', async (t) => {
+  test('rows of Blobs are read if the host can read Blobs synchronously', async (t) => {
     const blobs = [new Blob(['abc']), new Blob(['defgh'])];
     const source = any({ kind: 'blob', blobs });
     assert.equal(openRows(source), undefined, 'Node has no FileReaderSync');
@@ -675,7 +675,7 @@ describe('blobs, files and streams', () => {
     assert.equal(openRows(any({ kind: 'page' })), undefined);
   });
 
-  test('a stream: once, from the beginning, only bytes', async () => {
+  test('a stream is read once, from the beginning, and must yield bytes', async () => {
     const given = async function* () {
       yield Uint8Array.of(1, 2);
       yield Buffer.from([3]);
@@ -711,7 +711,7 @@ describe('blobs, files and streams', () => {
     });
   });
 
-  test('streams that are left are ended', async () => {
+  test('cancelled streams are closed', async () => {
     let isCancelled = false;
     const web = new ReadableStream({
       cancel() {
@@ -742,7 +742,7 @@ describe('blobs, files and streams', () => {
   });
 });
 
-describe('chunks of the origin private file system', () => {
+describe('chunks in the origin private file system', () => {
   const chunkBytes = 400_000;
   const whole = new Uint8Array(2 * chunkBytes + 1234).map((_, index) => index % 251);
   const blob = new Blob([whole]);
@@ -750,7 +750,7 @@ describe('chunks of the origin private file system', () => {
     whole.subarray(index * chunkBytes, (index + 1) * chunkBytes);
 
   /**
-   * A folder whose files are opened as `open` says, and what is open.
+   * A folder whose files are opened with `open`, and a list of the open ones.
    * @param {(index: number) => Promise<Uint8Array>} open
    */
   function pretendFolder(open, { hasFolder = true } = {}) {
@@ -780,7 +780,7 @@ describe('chunks of the origin private file system', () => {
     const storage = { getDirectory: async () => ({ getDirectoryHandle }) };
     Object.defineProperty(globalThis, 'navigator', { value: { storage }, configurable: true });
     const given = { folder: ['models', 'one'], size: whole.byteLength, chunkBytes, blob };
-    structuredClone({ ...given, blob: undefined }); // a handle could not be sent to a worker in Safari
+    structuredClone({ ...given, blob: undefined }); // Safari cannot send a handle to a worker
     const source = ownSource({ kind: 'chunks', files: [given] }, () => {});
     return { source, held, opened };
   }
@@ -795,7 +795,7 @@ describe('chunks of the origin private file system', () => {
     stream.cancel();
   }
 
-  test('are read by their handles, from any offset, and closed', async () => {
+  test('are read through handles, from any offset, and closed', async () => {
     for (const offset of [
       0,
       1,
@@ -825,7 +825,7 @@ describe('chunks of the origin private file system', () => {
     const stream = await made.source.open(0, 0);
     const read = stream.read();
     await new Promise(setImmediate);
-    assert.equal(answers.length, 3, 'they are opened ahead');
+    assert.equal(answers.length, 3, 'chunks are opened ahead');
     answers[0]();
     assert.equal((await read)?.byteLength, 1 << 18);
     stream.cancel();
@@ -834,7 +834,7 @@ describe('chunks of the origin private file system', () => {
     assert.deepEqual([made.held.size, made.opened.length], [0, 3]);
   });
 
-  test('that are locked, cut or never open are read from the Blob', async (t) => {
+  test('that are locked, truncated or never open are read from the Blob', async (t) => {
     await assertReads(
       pretendFolder(async (index) => bytesOf(index), { hasFolder: false }),
       5,
@@ -866,7 +866,7 @@ describe('HTTP, one connection after another', () => {
   const settled = () => new Promise((done) => setImmediate(() => setImmediate(done)));
 
   /**
-   * A body that arrives in the given pieces, in the reader's buffer if the reader has one.
+   * A body that delivers the given pieces, into the reader's buffer if the reader passes one.
    * @param {string[]} pieces
    * @param {{isBytes?: boolean, end?: 'close' | 'break' | 'stay'}} [options]
    */
@@ -907,7 +907,7 @@ describe('HTTP, one connection after another', () => {
     new Response(body, { status, headers });
   const sized = { 'Content-Length': '20' };
 
-  /** @param {import('node:test').TestContext} t @param {Promise<any>} promise lets the waits between tries pass */
+  /** @param {import('node:test').TestContext} t @param {Promise<any>} promise settles as the delays between retries are skipped */
   async function soon(t, promise) {
     let isOver = false;
     const over = () => {
@@ -921,7 +921,7 @@ describe('HTTP, one connection after another', () => {
     return promise;
   }
 
-  test('one buffer of a megabyte takes all pieces, where the body can fill it', async () => {
+  test('if the body can fill a buffer, one buffer of a megabyte is used for all pieces', async () => {
     const { body, seen } = bodyOf(['abc', 'de', 'f'], { isBytes: true });
     const stream = await server([() => answerOf(body)]).source.open(0, 0);
     const pieces = [];
@@ -930,7 +930,7 @@ describe('HTTP, one connection after another', () => {
     }
     assert.deepEqual(pieces, ['abc', 'de', 'f']);
     assert.deepEqual(seen.rooms, Array(4).fill(1 << 20));
-    assert.deepEqual(seen.starts, [0, 97, 100, 102]); // it contains the bytes read before
+    assert.deepEqual(seen.starts, [0, 97, 100, 102]); // each buffer also contains the bytes read before
     stream.cancel();
     const left = bodyOf(['abc'], { isBytes: true, end: 'stay' });
     const other = await server([() => answerOf(left.body)]).source.open(0, 0);
@@ -940,7 +940,7 @@ describe('HTTP, one connection after another', () => {
     assert.equal(left.seen.isCancelled, true);
   });
 
-  test('bytes that a second answer repeats are skipped, in pieces of any size', async (t) => {
+  test('bytes repeated by a second response are skipped, in pieces of any size', async (t) => {
     t.mock.timers.enable({ apis: ['setTimeout'] });
     for (const size of [1, 3, 7, 8, 20]) {
       const pieces = file.match(new RegExp(`.{1,${size}}`, 'g')) ?? [];
@@ -952,7 +952,7 @@ describe('HTTP, one connection after another', () => {
     }
   });
 
-  test('a file that ends too soon is resumed; one of unknown size is complete', async (t) => {
+  test('a file that ends too soon is resumed; one of unknown size is considered complete', async (t) => {
     t.mock.timers.enable({ apis: ['setTimeout'] });
     const short = () => answerOf(bodyOf([file.slice(0, 5)]).body, sized);
     const one = server([short, () => part(5)]);
@@ -971,7 +971,7 @@ describe('HTTP, one connection after another', () => {
     assert.equal(three.asked.length, 1);
   });
 
-  test('tries are counted from the last received byte', async (t) => {
+  test('retries are counted from the last received byte', async (t) => {
     t.mock.timers.enable({ apis: ['setTimeout'] });
     const from = (/** @type {number} */ start, /** @type {number} */ stop) => () =>
       answerOf(
@@ -993,7 +993,7 @@ describe('HTTP, one connection after another', () => {
     assert.deepEqual(retries, [1, 1, 1, 1]);
   });
 
-  test('each try has a separate signal; the connection before is hung up', async (t) => {
+  test('each attempt has a separate signal; the previous connection is closed', async (t) => {
     t.mock.timers.enable({ apis: ['setTimeout'] });
     /** @type {AbortSignal[]} */
     const signals = [];
@@ -1026,7 +1026,7 @@ describe('HTTP, one connection after another', () => {
     assert.deepEqual([signals[1].aborted, rest.seen.isCancelled], [true, true]);
     stream.cancel = () => void cancels++;
     source.close();
-    assert.equal(cancels, 0); // it is no more among the open ones
+    assert.equal(cancels, 0); // the stream is no longer registered as open
   });
 
   test('a response that arrives too late is closed', async (t) => {
@@ -1043,14 +1043,14 @@ describe('HTTP, one connection after another', () => {
     assert.equal(late.seen.isCancelled, true);
   });
 
-  test('the second byte is a part of the file, too', async () => {
+  test('an offset of one byte is requested as a range, too', async () => {
     const one = server([() => part(1)]);
     assert.deepEqual([(await one.source.open(0, 1)).position, one.asked[0].range], [1, 1]);
     const two = server([whole]);
     assert.deepEqual([(await two.source.open(0, 1)).position, two.source.canSeek], [0, false]);
   });
 
-  test('a range past the end: refused at first, requested again with the last byte after other bytes', async (t) => {
+  test('416 fails a first request; after received bytes, the range is requested again with the last byte', async (t) => {
     t.mock.timers.enable({ apis: ['setTimeout'] });
     const none = () => new Response('', { status: 416 });
     const first = server([none]);
@@ -1078,7 +1078,7 @@ describe('HTTP, one connection after another', () => {
     );
   });
 
-  test('the size stays known, and only parts have that of the whole', async (t) => {
+  test('the size stays known; Content-Range counts only in a 206 response', async (t) => {
     t.mock.timers.enable({ apis: ['setTimeout'] });
     const unsized = () =>
       answerOf(bodyOf([file.slice(7)]).body, { 'Content-Range': 'bytes 7-19/20' }, 206);
@@ -1096,7 +1096,7 @@ describe('HTTP, one connection after another', () => {
     assert.deepEqual([stream.size, stream.position], [20, 6]);
   });
 
-  test('a part of another size is another file, also where it does not say its own length', async (t) => {
+  test('a part of a file of a different size is a change, even without Content-Length', async (t) => {
     t.mock.timers.enable({ apis: ['setTimeout'] });
     const longer = () =>
       answerOf(bodyOf([file.slice(7)]).body, { 'Content-Range': 'bytes 7-20/21' }, 206);
@@ -1114,7 +1114,7 @@ describe('HTTP, one connection after another', () => {
     assert.deepEqual([asked.length, retries], [2, [1]]);
   });
 
-  test('statuses that another try does not change, and those that it may', async (t) => {
+  test('only statuses that a retry may change are retried', async (t) => {
     t.mock.timers.enable({ apis: ['setTimeout'] });
     for (const [status, tries] of [
       ...[400, 401, 404, 428, 430, 499].map((one) => [one, 1]),
@@ -1126,7 +1126,7 @@ describe('HTTP, one connection after another', () => {
     }
   });
 
-  test('a web page is hung up when its title is read', async () => {
+  test('the connection to a web page is closed once its title is read', async () => {
     const page = bodyOf(['<title>Hub</title>', 'and more'], { end: 'stay' });
     const { source } = server([() => answerOf(page.body, { 'Content-Type': 'text/html' })]);
     await assert.rejects(source.open(0, 0), { code: 'NOT_GGUF', message: /«Hub»/ });
@@ -1134,7 +1134,7 @@ describe('HTTP, one connection after another', () => {
     assert.equal(page.seen.isCancelled, true);
   });
 
-  test('an abort before the next try leaves no timer', async () => {
+  test('an abort before the next retry leaves no timer', async () => {
     const timers = () =>
       process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length;
     const before = timers();
@@ -1147,7 +1147,7 @@ describe('HTTP, one connection after another', () => {
     assert.equal(timers(), before);
   });
 
-  test('no listener stays at the signal of a stream between its reads', async (t) => {
+  test('between reads, a stream has no listener on its signal', async (t) => {
     const { addEventListener, removeEventListener } = AbortSignal.prototype;
     let [added, removed] = [0, 0];
     const count = {
@@ -1172,11 +1172,11 @@ describe('HTTP, one connection after another', () => {
 
 describe('the loader', () => {
   /**
-   * An engine that requests ranges, and a source of files of the given sizes that both log
-   * their calls.
+   * An engine that requests ranges, and a source of files of the given sizes; both log their
+   * calls.
    * @param {[file: number, offset: number, length: number][]} wanted
    * @param {{sizes?: (number | undefined)[], pieceBytes?: number, canSeek?: boolean, contents?: string,
-   *   early?: number}} [options] `early`: this many bytes before the offset a stream begins
+   *   early?: number}} [options] `early`: a stream begins this many bytes before the offset
    */
   function loading(
     wanted,
@@ -1185,7 +1185,7 @@ describe('the loader', () => {
     /** @type {string[]} */
     const log = [];
     const left = [...wanted];
-    /** @type {any} the part of its present range that the engine still needs */
+    /** @type {any} the part of the current range that the engine still needs */
     let want;
     const native = {
       nextRange() {
@@ -1230,7 +1230,7 @@ describe('the loader', () => {
     return { native: any(native), source: any(source), log };
   }
 
-  test('reads each range, from an open stream or a new one, and ends with all streams', async () => {
+  test('reads each range, from an open stream or a new one, and closes all streams at the end', async () => {
     const far = 4 << 20;
     const { native, source, log } = loading(
       [
@@ -1254,7 +1254,7 @@ describe('the loader', () => {
     await loadModel(small.native, small.source);
     assert.deepEqual(small.log, [
       ...['open 0 0', 'end 0 1000', 'feed 0 0+100', 'feed 0 100+100', 'feed 0 200+100'],
-      // 210 is after the bytes that were read: from scratch
+      // the stream is at 300 already: 210 needs a new one
       ...['open 0 210', 'end 0 1000', 'cancel 0', 'feed 0 210+100', 'feed 0 310+100', 'cancel 0'],
     ]);
     await loadModel(native, source);
@@ -1270,7 +1270,7 @@ describe('the loader', () => {
     );
   });
 
-  test('a gap of four megabytes is read over, a larger one is not, unless the source cannot seek', async () => {
+  test('gaps of up to four megabytes are read and discarded; larger ones only if the source cannot seek', async () => {
     const gap = 4 << 20;
     for (const [more, canSeek, opens] of /** @type {[number, boolean, number][]} */ ([
       [0, true, 1],
@@ -1308,7 +1308,7 @@ describe('the loader', () => {
     );
   });
 
-  test('a file that ends before its tensors, and others than models', async () => {
+  test('truncated files and files that are not models are rejected', async () => {
     const short = loading([[1, 0, 30]], { sizes: [0, 20], pieceBytes: 10 });
     await assert.rejects(loadModel(short.native, short.source), {
       code: 'TRUNCATED',
@@ -1344,10 +1344,10 @@ describe('the loader', () => {
       assert.deepEqual(log.at(-1), 'cancel 0');
     }
     const within = loading([[0, 10, 5]], { contents: '<html>', early: 0 });
-    await loadModel(within.native, within.source); // only the beginning of a file tells
+    await loadModel(within.native, within.source); // only the beginning of a file is checked
   });
 
-  test('a closed engine is not called again, wherever the loader was', async () => {
+  test('a closed engine is not called again, whatever the loader was doing', async () => {
     const opened = ['open 0 0'];
     const logs = [
       opened.concat('cancel 0'),
@@ -1376,7 +1376,7 @@ describe('the loader', () => {
   });
 });
 
-describe('bytes that only the page can read', () => {
+describe('bytes read by the page', () => {
   const posts = () => {
     /** @type {any[]} */
     const asked = [];
@@ -1392,7 +1392,7 @@ describe('bytes that only the page can read', () => {
   });
   const settled = () => new Promise((done) => setImmediate(done));
 
-  test('one piece is requested ahead, and answers find their question', async () => {
+  test('one piece is requested ahead, and responses are matched to requests', async () => {
     const { bytes, asked, source } = posts();
     assert.deepEqual([source.files, source.canSeek], [2, true]);
     const opening = source.open(1, 7);
@@ -1402,7 +1402,7 @@ describe('bytes that only the page can read', () => {
     assert.deepEqual([stream.position, stream.size, source.canSeek], [5, 9, false]);
     assert.deepEqual(asked.splice(0), [ask(1, 'open', [1, 7, 0]), ask(2, 'read', [40])]);
     bytes.answer(2, Uint8Array.of(1, 2));
-    bytes.answer(2, Uint8Array.of(9)); // it was answered
+    bytes.answer(2, Uint8Array.of(9)); // has been answered already
     bytes.answer(77, Uint8Array.of(9));
     assert.deepEqual(await stream.read(), Uint8Array.of(1, 2));
     assert.deepEqual([stream.position, asked.splice(0)], [7, [ask(3, 'read', [40])]]);
@@ -1413,11 +1413,11 @@ describe('bytes that only the page can read', () => {
     assert.deepEqual([stream.position, asked.splice(0)], [8, [ask(4, 'read', [40])]]);
     stream.cancel();
     assert.deepEqual(asked, [ask(5, 'cancel', [40])]);
-    bytes.refuse(5, new Error('gone')); // it is not awaited
+    bytes.refuse(5, new Error('gone')); // no call waits for it
     await settled();
   });
 
-  test('a refusal by the page is passed on', async () => {
+  test('errors from the page are passed on', async () => {
     const { bytes, source } = posts();
     const opening = source.open(0, 0);
     bytes.refuse(1, new Error('no file'));

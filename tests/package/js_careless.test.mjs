@@ -1,6 +1,6 @@
-// The npm package in careless hands: functions that throw, streams that are left before they are read,
-// things that cannot be sent, numbers that would become others. Each is one call's own error; the
-// engine, its other requests and its pages do not notice.
+// Misuse of the npm package: callbacks that throw, streams that are abandoned before they are read,
+// values that cannot be cloned, numbers that would be truncated. Each is an error of one call only:
+// the engine, its other requests and its pages are not affected.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -23,7 +23,7 @@ async function assertAtRest(engine) {
   assert.equal(free + cached, all, 'every page was returned');
 }
 
-/** @param {Engine} engine whose requests were all left before their end */
+/** @param {Engine} engine whose requests were all abandoned before their end */
 async function assertLeft(engine) {
   await assertAtRest(engine);
   const { stopped, length } = (await engine.stats()).requests;
@@ -35,8 +35,8 @@ function fail() {
   throw new Error('mine');
 }
 
-describe('functions that throw', () => {
-  test('onToken and onPrefill end their own request with what they threw', async (t) => {
+describe('callbacks that throw', () => {
+  test('an exception in onToken or onPrefill fails only its own request', async (t) => {
     const engine = await openEngine(t);
     const options = { ...greedy, maxTokens: 40 };
     const wanted = await engine.generate('Hello', options).text();
@@ -52,16 +52,16 @@ describe('functions that throw', () => {
     await assertAtRest(engine);
   });
 
-  test('onProgress ends the loading', async () => {
+  test('an exception in onProgress ends loading', async () => {
     await assert.rejects(createEngine({ file: modelPath, onProgress: fail }), /^Error: mine$/);
   });
 });
 
-describe('streams that are left', () => {
+describe('streams that are abandoned', () => {
   /** @type {Record<string, (engine: Engine) => Promise<AsyncIterator<unknown>>>} */
   const streams = {
     'a chat stream': async (engine) => {
-      // without an end, and longer than may be buffered, so that it cannot end on its own
+      // no end token, and longer than the buffer, so that it cannot end on its own
       const [end] = await engine.tokenize('<|im_end|>');
       const asked = { messages: question, max_tokens: 400, logit_bias: { [end]: -100 } };
       const stream = /** @type {const} */ (true);
@@ -77,7 +77,7 @@ describe('streams that are left', () => {
     },
   };
   for (const [name, open] of Object.entries(streams)) {
-    test(`${name}, before its first piece is read: return() and throw()`, async (t) => {
+    test(`${name}: return() and throw() before the first piece is read`, async (t) => {
       const engine = await openEngine(t);
       assert.deepEqual(await (await open(engine)).return?.(7), { done: true, value: 7 });
       await assertLeft(engine);
@@ -86,7 +86,7 @@ describe('streams that are left', () => {
     });
   }
 
-  test('while the next piece is waited for: at once, and the wait ends', async (t) => {
+  test('while waiting for the next piece: the request and the wait end immediately', async (t) => {
     const engine = await openEngine(t);
     const long = Array.from({ length: 3000 }, (_, index) => 300 + (index % 50));
     const pieces = engine.generate(long, { ...greedy, maxTokens: 9 })[Symbol.asyncIterator]();
@@ -94,12 +94,12 @@ describe('streams that are left', () => {
     await pieces.return();
     assert.deepEqual(await next, { done: true, value: undefined });
     await assertLeft(engine);
-    assert.equal((await engine.stats()).tokens.out, 0, 'the prompt was not read to its end');
+    assert.equal((await engine.stats()).tokens.out, 0, 'the request was cancelled during prefill');
   });
 });
 
-describe('values that cannot be sent', () => {
-  test('a misuse is reported by type and blocks no caller', async (t) => {
+describe('values that cannot be cloned', () => {
+  test('misuse is reported with typed errors and blocks no caller', async (t) => {
     const engine = await openEngine(t);
     const create = (/** @type {object} */ body) =>
       engine.chat.completions.create(/** @type {any} */ ({ messages: question, ...body }));
@@ -111,7 +111,7 @@ describe('values that cannot be sent', () => {
     await assertAtRest(engine);
   });
 
-  test('numbers that are not token ids are refused', async (t) => {
+  test('numbers that are not token ids are rejected', async (t) => {
     const engine = await openEngine(t);
     for (const token of [2 ** 32 + 5, 2 ** 31, -(2 ** 31) - 1]) {
       await assert.rejects(async () => engine.detokenize([token]), hasCode('ARG'));
@@ -120,7 +120,7 @@ describe('values that cannot be sent', () => {
     }
   });
 
-  test('a stream that somebody else reads is refused; one of other views is read as bytes', async (t) => {
+  test('a locked stream is rejected; a stream may yield any kind of view', async (t) => {
     const bytes = new Uint8Array(readFileSync(modelPath));
     const taken = new Blob([bytes]).stream();
     taken.getReader();
@@ -134,7 +134,7 @@ describe('values that cannot be sent', () => {
     assert.ok(await engine.generate('Hello', { ...greedy, maxTokens: 4 }).text());
   });
 
-  test('bytes, views of them and a Response are a model, too; a Response that was read is not', async (t) => {
+  test('a model can be bytes, a view or a Response; a Response that was read is rejected', async (t) => {
     const bytes = new Uint8Array(readFileSync(modelPath));
     const longer = new Uint8Array(bytes.length + 8);
     longer.set(bytes, 8);
@@ -155,7 +155,7 @@ describe('values that cannot be sent', () => {
   });
 });
 
-describe('one signal for everything', () => {
+describe('one signal for many calls', () => {
   test('a call that has ended leaves no listener', async (t) => {
     const engine = await openEngine(t);
     const { signal } = new AbortController();
@@ -173,7 +173,7 @@ describe('one signal for everything', () => {
     await engine.generate('Hello', { ...greedy, maxTokens: 2, signal }).text();
     const many = engine.generateMany('Hello', { ...greedy, n: 12, maxTokens: 2, signal });
     const texts = many.map((one) => one.text());
-    assert.equal(listeners, 1, 'one for the completions of a prompt: Node warns of more than ten');
+    assert.equal(listeners, 1, 'one listener for all completions: Node warns about more than ten');
     const more = Array.from({ length: 11 }, () => engine.countTokens('Hello', { signal }));
     assert.equal(listeners, 1, '… and for any number of calls');
     await Promise.all([...texts, ...more]);
@@ -185,7 +185,7 @@ describe('one signal for everything', () => {
   });
 });
 
-test('a page that is not served over HTTPS has no randomUUID: chats are answered all the same', async (t) => {
+test('chat completions work without randomUUID, which pages without HTTPS lack', async (t) => {
   const engine = await openEngine(t);
   Object.defineProperty(crypto, 'randomUUID', { value: undefined, configurable: true });
   t.after(() => Reflect.deleteProperty(crypto, 'randomUUID'));

@@ -1,5 +1,5 @@
-// Chats (engine.createChat) through the npm package under Node: turns that read only new messages, forks, edits, tools, aborts,
-// errors, and saved chats.
+// Chats (engine.createChat) through the npm package under Node: turns that process only new messages, forks, edits, tools,
+// aborts, errors, and saved chats.
 
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
@@ -14,7 +14,7 @@ import { dist, hasCode, isAbort, modelPath, openEngine, waitUntil } from '../sup
 /** @typedef {import('../../js/index.js').ChatMessage} ChatMessage */
 
 const greedy = { temperature: 0, max_tokens: 90 };
-/** The end token never comes. */
+/** Ignores the end token. */
 const endless = { max_tokens: 3000, logit_bias: { 2: -100 } };
 const system = 'You are Wick, a small and friendly assistant.';
 
@@ -25,7 +25,7 @@ async function openChat(t, options = {}) {
 }
 
 /**
- * A saved chat with another JSON, whose checksum is right.
+ * A saved chat with its JSON replaced and a correct checksum.
  * @param {Uint8Array} bytes
  * @param {string} json
  */
@@ -38,7 +38,7 @@ function withJson(bytes, json) {
   return Buffer.concat([header, text, state]);
 }
 
-/** A turn, read whole. @param {Chat} chat @param {Parameters<Chat['send']>} said */
+/** Runs a turn to its end. @param {Chat} chat @param {Parameters<Chat['send']>} said */
 async function turn(chat, ...said) {
   const reply = chat.send(...said);
   const text = await reply.text();
@@ -55,7 +55,7 @@ async function answerOf(engine, messages) {
 }
 
 describe('turns', () => {
-  test('each turn gives the answer of chat.completions and reads only the new part', async (t) => {
+  test('each turn gives the same answer as chat.completions and processes only the new part', async (t) => {
     const { engine, chat } = await openChat(t, { system });
     /** @type {ChatMessage[]} */
     const messages = [{ role: 'system', content: system }];
@@ -68,7 +68,7 @@ describe('turns', () => {
       assert.equal(usage.promptTokens, expected.tokens);
       assert.deepEqual(message, { role: 'assistant', content: text });
       assert.equal(finishReason, 'stop');
-      // all of the turn before: its prompt and, except for its end, its answer
+      // the whole previous turn: its prompt and its answer without the end token
       assert.ok(usage.cachedTokens >= before, `${usage.cachedTokens} of ${before}`);
       assert.ok(before > 0 || usage.cachedTokens === 0);
       before = usage.promptTokens + usage.completionTokens - 1;
@@ -77,17 +77,17 @@ describe('turns', () => {
     }
   });
 
-  test('the history is a copy, and messages are taken as copies', async (t) => {
+  test('history returns a copy, and messages are copied when sent', async (t) => {
     const said = [{ role: 'user', content: 'Hello' }];
     const { chat } = await openChat(t, { messages: said });
     said[0].content = 'Good bye';
     chat.history[0].content = 'Good bye';
     assert.deepEqual(chat.history, [{ role: 'user', content: 'Hello' }]);
-    const { text } = await turn(chat); // answers the last message
+    const { text } = await turn(chat); // without content, answers the last message
     assert.deepEqual(chat.history[1], { role: 'assistant', content: text });
   });
 
-  test('fields of a turn override those of the chat', async (t) => {
+  test('options of a turn override those of the chat', async (t) => {
     const { chat } = await openChat(t);
     const short = await turn(chat, 'Tell me a story.', { max_tokens: 3 });
     assert.equal(short.finishReason, 'length');
@@ -99,7 +99,7 @@ describe('turns', () => {
     assert.match(matched.text, /^\d{3}$/);
   });
 
-  test('countTokens counts the tokens that send would read, with every setting', async (t) => {
+  test('countTokens counts the tokens that send would process, with every setting', async (t) => {
     const chatTemplate =
       '{{ reasoning_effort }} {{ enable_thinking }} {{ tools is defined }} {{ a }} {{ messages[0].content }}';
     const engine = await openEngine(t, { chatTemplate, file: modelFile() });
@@ -144,7 +144,7 @@ describe('turns', () => {
       Worker.prototype.postMessage = postMessage;
     });
     Worker.prototype.postMessage = function (message, ...more) {
-      if (message.settings?.grammar) message.settings.grammar.isWhole = true; // it has a call in it
+      if (message.settings?.grammar) message.settings.grammar.isWhole = true; // the grammar includes the call
       return postMessage.call(this, message, ...more);
     };
     const { message, finishReason, text } = await turn(chat, 'Is it cold?', {
@@ -162,13 +162,13 @@ describe('turns', () => {
       chat.history.map(({ role }) => role),
       ['user', 'assistant', 'tool', 'assistant'],
     );
-    // a call that is cut off is not a call
+    // a truncated call is not a call
     const cut = await turn(chat, 'And now?', { grammar, max_tokens: 12 });
     assert.equal(cut.finishReason, 'length');
     assert.equal(cut.message.tool_calls, undefined);
   });
 
-  test('chunks and message() read a reply, too, and each reply once', async (t) => {
+  test('a reply can be read as chunks or with message(), but only once', async (t) => {
     const { chat } = await openChat(t);
     let text = '';
     for await (const chunk of chat.send('Hello').chunks()) {
@@ -187,7 +187,7 @@ function modelFile() {
 }
 
 describe('forks and edits', () => {
-  test('a fork diverges, and has the tokens of its parent', async (t) => {
+  test('a fork shares the tokens of its parent and diverges', async (t) => {
     const { engine, chat } = await openChat(t, { system });
     await turn(chat, 'My name is Ada.');
     const other = await chat.fork();
@@ -213,7 +213,7 @@ describe('forks and edits', () => {
     const { text, usage } = await turn(chat);
     assert.equal(text, (await answerOf(engine, chat.history.slice(0, -1))).text);
     assert.ok(usage.cachedTokens > 0 && usage.cachedTokens < usage.promptTokens);
-    // once more: without content the message is removed, too
+    // without content, the message is removed as well
     chat.edit(2);
     assert.equal(chat.history.length, 2);
     const again = await turn(chat);
@@ -221,7 +221,7 @@ describe('forks and edits', () => {
     assert.equal(again.usage.cachedTokens, again.usage.promptTokens - 1);
   });
 
-  test('edits of other messages are refused', async (t) => {
+  test('edits of other messages are rejected', async (t) => {
     const { chat } = await openChat(t, { system });
     for (const index of [1, -1, 0.5, '0', undefined, Symbol('x')]) {
       assert.throws(() => chat.edit(/** @type {any} */ (index), 'x'), hasCode('ARG'));
@@ -238,7 +238,7 @@ describe('forks and edits', () => {
   });
 });
 
-describe('turns that do not end well', () => {
+describe('turns that are interrupted', () => {
   test('an abort keeps the received part, and the next turn continues from there', async (t) => {
     const { engine, chat } = await openChat(t);
     const stop = new AbortController();
@@ -257,7 +257,7 @@ describe('turns that do not end well', () => {
     assert.deepEqual([next.text, next.usage.promptTokens], [expected.text, expected.tokens]);
   });
 
-  test('leaving the loop does the same', async (t) => {
+  test('leaving the loop has the same effect as an abort', async (t) => {
     const { engine, chat } = await openChat(t);
     const reply = chat.send('Tell me a story.', endless);
     let text = '';
@@ -267,10 +267,13 @@ describe('turns that do not end well', () => {
     }
     assert.deepEqual(chat.history[1], { role: 'assistant', content: text });
     assert.ok((await turn(chat, 'Hello')).text.length > 0);
-    await waitUntil(async () => (await engine.stats()).requests.aborted === 1, 'it has ended');
+    await waitUntil(
+      async () => (await engine.stats()).requests.aborted === 1,
+      'the request is aborted',
+    );
   });
 
-  test('so does an error that is thrown into the reply, and disposing of it', async (t) => {
+  test('so do throw() on the reply and disposing of it', async (t) => {
     const { engine, chat } = await openChat(t);
     const thrown = chat.send('Tell me a story.', endless)[Symbol.asyncIterator]();
     await thrown.next();
@@ -282,7 +285,10 @@ describe('turns that do not end well', () => {
     await disposed[Symbol.asyncDispose]();
     assert.equal(chat.history.length, 4);
     assert.ok((await turn(chat, 'Hello')).text.length > 0);
-    await waitUntil(async () => (await engine.stats()).requests.aborted === 2, 'both have ended');
+    await waitUntil(
+      async () => (await engine.stats()).requests.aborted === 2,
+      'both requests are aborted',
+    );
   });
 
   test('an abort before the first piece leaves the history unchanged', async (t) => {
@@ -343,7 +349,7 @@ describe('turns that do not end well', () => {
     assert.ok((await turn(chat, 'Hello')).text.length > 0);
   });
 
-  test('close ends a running turn and frees its pages', async (t) => {
+  test('close cancels a running turn and frees its pages', async (t) => {
     const { engine, chat } = await openChat(t, endless);
     const pieces = chat.send('Tell me a story.')[Symbol.asyncIterator]();
     await pieces.next();
@@ -356,7 +362,7 @@ describe('turns that do not end well', () => {
     assert.throws(() => chat.edit(0), hasCode('SEQ'));
   });
 
-  test('close at the start of a turn ends the turn, too', async (t) => {
+  test('close at the start of a turn cancels the turn as well', async (t) => {
     const { engine, chat } = await openChat(t, endless);
     const text = chat.send('Tell me a story.').text();
     await chat.close();
@@ -365,7 +371,7 @@ describe('turns that do not end well', () => {
     assert.deepEqual([sessions, requests.running], [0, 0]);
   });
 
-  test('wrong types are refused by name', async (t) => {
+  test('errors about wrong types name the argument', async (t) => {
     const { engine, chat } = await openChat(t);
     const refused = [
       ...[{ system: 7 }, { system, messages: [] }, { messages: [{}] }, { messages: 7 }],
@@ -385,7 +391,7 @@ describe('turns that do not end well', () => {
 });
 
 describe('saved chats', () => {
-  test('a restored chat has the text that it had read', async (t) => {
+  test('a restored chat reuses the tokens it had processed', async (t) => {
     const { engine, chat } = await openChat(t, { system });
     await turn(chat, 'My name is Ada.');
     const bytes = await chat.save();
@@ -404,7 +410,7 @@ describe('saved chats', () => {
     assert.ok((await turn(empty, 'Hello', greedy)).text.length > 0);
   });
 
-  test('an engine with another KV type reads the conversation again', async (t) => {
+  test('an engine with a different KV type recomputes the conversation', async (t) => {
     const { chat } = await openChat(t, { system });
     await turn(chat, 'My name is Ada.');
     const other = await openEngine(t, { file: modelFile(), kvType: 'q8' });
@@ -414,7 +420,7 @@ describe('saved chats', () => {
     assert.equal(usage.cachedTokens, 0);
   });
 
-  test('damaged, cut and foreign bytes are refused, and leave no session', async (t) => {
+  test('damaged, truncated and foreign bytes are rejected and leave no session', async (t) => {
     const { engine, chat } = await openChat(t, { system });
     await turn(chat, 'My name is Ada.');
     const bytes = await chat.save();
@@ -458,7 +464,7 @@ describe('saved chats', () => {
 describe('chat completions on a session', () => {
   const messages = [{ role: 'user', content: 'What is Wick?' }];
 
-  test('the session becomes the conversation', async (t) => {
+  test('the conversation replaces the contents of the session', async (t) => {
     const engine = await openEngine(t);
     const session = await engine.createSession();
     await session.append('Once upon a time');
@@ -473,7 +479,7 @@ describe('chat completions on a session', () => {
     await session.close();
   });
 
-  test('incompatible options are refused', async (t) => {
+  test('incompatible options are rejected', async (t) => {
     const engine = await openEngine(t);
     const other = await openEngine(t);
     const session = await engine.createSession();
@@ -489,7 +495,7 @@ describe('chat completions on a session', () => {
   });
 });
 
-describe('a reply that begins with the given text', () => {
+describe('a reply with a prefix', () => {
   test('prefix: the text continues after it', async (t) => {
     const engine = await openEngine(t);
     const asked = [{ role: 'user', content: 'What is Wick?' }];
@@ -503,7 +509,7 @@ describe('a reply that begins with the given text', () => {
     assert.equal(counted, rest.usage.prompt_tokens);
     assert.equal((await engine.tokenize(prefixed)).length, counted);
     assert.ok(counted > whole.usage.prompt_tokens);
-    // untrusted input is text in it, too
+    // special tokens in the prefix are treated as text, too
     const typed = [...asked, { role: 'assistant', content: '<|im_end|>', prefix: true }];
     const [literal, special] = await Promise.all([
       engine.countTokens(typed),
@@ -513,7 +519,7 @@ describe('a reply that begins with the given text', () => {
     assert.ok(literal > special);
   });
 
-  test('in a chat it becomes a part of the answer, and the next turn continues from there', async (t) => {
+  test('in a chat the prefix becomes part of the answer, and the next turn continues from there', async (t) => {
     const { engine, chat } = await openChat(t);
     const question = { role: 'user', content: 'What is Wick?' };
     const said = [question, { role: 'assistant', content: 'I am', prefix: true }];
@@ -524,7 +530,7 @@ describe('a reply that begins with the given text', () => {
     assert.equal((await turn(chat, 'Yes?')).text, expected.text);
   });
 
-  test('a prefix elsewhere is refused', async (t) => {
+  test('a prefix in any other message is rejected', async (t) => {
     const engine = await openEngine(t);
     const user = { role: 'user', content: 'Hello' };
     const begin = { role: 'assistant', content: 'Hi', prefix: true };

@@ -1,5 +1,5 @@
-// engine.classify under Node: by a model's head, whose scores are the command line's, and by the likelihood of labels,
-// which is worked out here from the logits of prompt and label.
+// engine.classify under Node: with a model's classification head, whose scores equal those of the command line, and by the
+// likelihood of labels, which is computed here from the logits of prompt and label.
 
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
@@ -42,7 +42,7 @@ function assertFound(found, labels, wanted) {
 }
 
 /**
- * The logarithm of how probable `label` is after `prompt`, from the logits of `wick logits`.
+ * Returns the log probability of `label` after `prompt`, from the output of `wick logits`.
  * @param {string} file @param {number[]} prompt @param {number[]} label
  */
 async function likelihood(file, prompt, label) {
@@ -63,7 +63,7 @@ async function likelihood(file, prompt, label) {
   return sum;
 }
 
-describe('by the head of a model', { skip: shared.skip }, () => {
+describe('by a classification head', { skip: shared.skip }, () => {
   const labels = ['no', 'maybe', 'yes'];
 
   test('a score for each label, in the head’s order', async (t) => {
@@ -77,7 +77,7 @@ describe('by the head of a model', { skip: shared.skip }, () => {
     }
   });
 
-  test('labels that are not as many as the scores, and texts over the context, are refused', async (t) => {
+  test('a wrong number of labels and inputs longer than the context are rejected', async (t) => {
     const engine = await openEngine(t, { file: withHead });
     await assert.rejects(
       engine.classify('a', ['no', 'yes']),
@@ -103,14 +103,19 @@ describe('by the likelihood of labels', () => {
       prompt: `<|im_start|>user\n${question}<|im_end|>\n<|im_start|>assistant\n`,
       skip: false,
     },
-    { name: 'without one', file: plainModel, prompt: `${question}\n\nLabel: `, skip: shared.skip },
+    {
+      name: 'without a chat template',
+      file: plainModel,
+      prompt: `${question}\n\nLabel: `,
+      skip: shared.skip,
+    },
   ]) {
-    test(`as the logits of a model say: ${name}`, { skip }, async (t) => {
+    test(`scores match the logits: ${name}`, { skip }, async (t) => {
       const engine = await openEngine(t, { file, kvType: 'f32' });
       const ids = await engine.tokenize(prompt);
       const wanted = [];
       for (const label of labels) {
-        // the model may choose how the label begins
+        // the model chooses the tokenization of the label
         /** @type {number[]} */
         const tokens = [];
         const onToken = (/** @type {{token: number}} */ { token }) => void tokens.push(token);
@@ -126,7 +131,7 @@ describe('by the likelihood of labels', () => {
     });
   }
 
-  test('the built-in model reads the text once for all labels', async (t) => {
+  test('the demo model processes the text once for all labels', async (t) => {
     const engine = await openEngine(t, { file: modelPath });
     const many = Array.from({ length: 20 }, (_, index) => `label ${index}`);
     const text = 'The ship sails to the island. '.repeat(8);
@@ -136,11 +141,11 @@ describe('by the likelihood of labels', () => {
     assert.deepEqual(new Set(found.map(({ label }) => label)), new Set(many));
     assert.ok(Math.abs(found.reduce((sum, { score }) => sum + score, 0) - 1) < 1e-9);
     const tokens = (await engine.stats()).tokens.prompt - before;
-    assert.ok(tokens < read + 40 * 16, `${tokens} tokens of prompts`);
+    assert.ok(tokens < read + 40 * 16, `${tokens} prompt tokens`);
     assert.deepEqual(await engine.classify(text, many, { salt: 'another' }), found);
   });
 
-  test('wrong arguments are named, and a signal ends it', async (t) => {
+  test('errors name the wrong argument, and a signal aborts the call', async (t) => {
     const engine = await openEngine(t, { file: modelPath });
     for (const [args, message] of /** @type {[any[], RegExp][]} */ ([
       [[5, labels], /text must be a string, not 5/],

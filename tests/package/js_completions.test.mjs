@@ -1,4 +1,4 @@
-// Several texts from one prompt, from JavaScript: completions, the best of them, beams.
+// Several outputs for one prompt, from JavaScript: completions, best-of-n, beam search.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { hasCode, modelPath, openEngine as open, waitUntil } from '../support/package.mjs';
@@ -28,7 +28,7 @@ async function readChoices(chunks) {
 }
 
 describe('completions of one prompt', () => {
-  test('completions equal separate ones, and the prompt is read once', async (t) => {
+  test('completions equal those of separate requests, and the prompt is processed once', async (t) => {
     const engine = await openEngine(t, { prefixCache: false });
     const alone = [];
     for (let i = 0; i < 4; i++) {
@@ -45,9 +45,9 @@ describe('completions of one prompt', () => {
     assert.equal(after.kv.pages.free, after.kv.pages.all);
   });
 
-  test('one that is left early does not end the others', async (t) => {
+  test('abandoning one completion does not end the others', async (t) => {
     const engine = await openEngine(t);
-    // more than may be buffered, so that it cannot end on its own
+    // longer than the buffer, so that it cannot end on its own
     const long = { temperature: 0, ignoreEnd: true, maxTokens: 400 };
     const [first, second] = engine.generateMany(prompt, { n: 2, ...long });
     for await (const _ of first) break;
@@ -57,7 +57,7 @@ describe('completions of one prompt', () => {
     assert.equal(stats.requests.running, 0);
   });
 
-  test('leaving a stream of choices frees everything', async (t) => {
+  test('abandoning a stream of choices frees everything', async (t) => {
     const engine = await openEngine(t);
     /** @type {unknown[]} */
     const unhandled = [];
@@ -76,7 +76,7 @@ describe('completions of one prompt', () => {
     await waitUntil(async () => {
       const { requests } = await engine.stats();
       return requests.running + requests.waiting === 0;
-    }, 'the requests to leave');
+    }, 'the requests to be released');
     assert.deepEqual(unhandled, []);
   });
 
@@ -89,9 +89,15 @@ describe('completions of one prompt', () => {
       signal: controller.signal,
     });
     await slow[Symbol.asyncIterator]().next();
-    await waitUntil(async () => (await engine.stats()).requests.paused === 1, 'it to rest');
+    await waitUntil(
+      async () => (await engine.stats()).requests.paused === 1,
+      'the request to pause',
+    );
     controller.abort();
-    await waitUntil(async () => (await engine.stats()).requests.aborted === 1, 'it to end');
+    await waitUntil(
+      async () => (await engine.stats()).requests.aborted === 1,
+      'the request to end',
+    );
     assert.equal((await engine.stats()).requests.running, 0);
   });
 
@@ -120,7 +126,7 @@ describe('completions of one prompt', () => {
 });
 
 describe('best-of', () => {
-  test('all completions, the most likely first, from one reading of the prompt', async (t) => {
+  test('bestOf returns all completions, most likely first, and processes the prompt once', async (t) => {
     const engine = await openEngine(t, { prefixCache: false });
     const options = { n: 4, maxTokens: 20, seed: 11, temperature: 1.5 };
     const many = engine.generateMany(prompt, options);
@@ -145,7 +151,7 @@ describe('best-of', () => {
 });
 
 describe('beam search', () => {
-  test('one beam is greedy; more beams find a text that is at least as likely', async (t) => {
+  test('one beam is greedy; more beams find an output that is at least as likely', async (t) => {
     const engine = await openEngine(t);
     const [one] = await engine.beamSearch(prompt, { width: 1, maxTokens: 12 });
     assert.equal(one.text, await engine.generate(prompt, { ...greedy, maxTokens: 12 }).text());
@@ -176,14 +182,14 @@ describe('beam search', () => {
     assert.equal((await engine.kvStats()).sessions, 0);
   });
 
-  test('beams follow the grammar, with probabilities among the allowed tokens', async (t) => {
+  test('beams follow the grammar; probabilities are normalized over the allowed tokens', async (t) => {
     const engine = await openEngine(t);
     const two = await engine.beamSearch(prompt, { width: 4, choices: ['a', 'b'], maxTokens: 4 });
     assert.deepEqual(two.map(({ text }) => text).sort(), ['a', 'b']);
     assert.ok(two.every(({ finishReason }) => finishReason === 'stop'));
     const sum = two.reduce((all, { logprob }) => all + Math.exp(logprob), 0);
     assert.ok(Math.abs(sum - 1) < 1e-5, `${sum}`);
-    // characters of several tokens
+    // characters that take several tokens
     const regex = /[日本é]{2,3}\./u;
     const beams = await engine.beamSearch(prompt, { width: 6, regex, maxTokens: 32 });
     assert.ok(beams.length > 1);
@@ -204,7 +210,7 @@ describe('beam search', () => {
     assert.equal((await engine.kvStats()).sessions, 0);
   });
 
-  test('a beam ends on its own or with the last token that it may have', async (t) => {
+  test('a beam ends with an end token or at maxTokens', async (t) => {
     const engine = await openEngine(t);
     const ends = new Set();
     for (const width of [2, 4]) {

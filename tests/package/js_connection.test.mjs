@@ -1,5 +1,5 @@
-// The connection to the engine's worker, with a worker that does what the test says: bytes that only the page can
-// read, the end of workers, messages that arrive late.
+// The connection to the engine's worker, with a worker that the test controls: bytes that only the page can read, workers
+// that end, messages that arrive late.
 
 import assert from 'node:assert/strict';
 import { EventEmitter } from 'node:events';
@@ -7,7 +7,7 @@ import { describe, test } from 'node:test';
 import { EngineConnection } from '../../js/connection/engine_connection.js';
 import { pretend } from '../support/pretend.mjs';
 
-/** A worker of the web or of Node whose messages the test sends. */
+/** A worker whose messages are sent by the test. */
 class PretendedWorker extends EventEmitter {
   /** @type {any[]} */
   posted = [];
@@ -42,7 +42,7 @@ class PretendedWorker extends EventEmitter {
   }
 }
 
-/** One of the web, whose listeners get events. */
+/** A web worker, whose listeners receive events. */
 class PretendedWebWorker extends PretendedWorker {
   /** @param {string} name @param {(event: any) => void} listener */
   addEventListener(name, listener) {
@@ -76,7 +76,7 @@ function connect({ source, isWeb = true, threads = 1 } = {}) {
 
 const turn = () => new Promise((settle) => setTimeout(settle, 1));
 
-/** A source that records the requests to it. */
+/** A source that records its requests. */
 function notingSource() {
   /** @type {any[]} */
   const notes = [];
@@ -96,7 +96,7 @@ function notingSource() {
   return { source, notes };
 }
 
-test('helpers end when a page is left, and stay when it may be shown again', async (t) => {
+test('helpers end when a page is closed, but not if it enters the back/forward cache', async (t) => {
   /** @type {Map<string, Set<(event: any) => void>>} */
   const listeners = new Map();
   const of = (/** @type {string} */ name) => listeners.get(name) ?? new Set();
@@ -132,7 +132,7 @@ test('helpers end when a page is left, and stay when it may be shown again', asy
   }
 });
 
-test('messages too deep for the small stack of a worker are refused', async () => {
+test('messages nested too deeply for a worker’s small stack are rejected', async () => {
   const { connection, worker, ready } = connect();
   worker.say({ type: 'ready', info: {} });
   await ready;
@@ -157,7 +157,7 @@ describe('bytes that only the page can read', () => {
     return worker.posted.at(-1);
   };
 
-  test('streams of several files, each read from its place on and cancelled', async () => {
+  test('streams of several files are read from their offsets and cancelled', async () => {
     const { source, notes } = notingSource();
     const { worker, connection, ready } = connect({ source });
     const first = await ask(worker, 7, 'open', 2, 30);
@@ -181,7 +181,7 @@ describe('bytes that only the page can read', () => {
     assert.deepEqual(notes.at(-1), ['close']);
   });
 
-  test('messages are copied: the buffer of the caller stays', async () => {
+  test('messages are copied: the caller’s buffer is not detached', async () => {
     const bytes = Uint8Array.of(1, 2, 3);
     const open = async () => ({ position: 0, read: async () => bytes, cancel() {} });
     const { worker, connection, ready } = connect({ source: { open } });
@@ -203,7 +203,7 @@ describe('bytes that only the page can read', () => {
     await Promise.all([connection.close(), assert.rejects(ready)]);
   });
 
-  test('an answer after the end is not sent', async () => {
+  test('a response after the end is not sent', async () => {
     /** @type {(value: any) => void} */
     let settle = () => {};
     const open = () => new Promise((done) => (settle = done));
@@ -242,7 +242,7 @@ describe('the end of a worker', () => {
     });
   }
 
-  test('a worker of Node that ends on its own ends the engine, one that is ended does not', async () => {
+  test('a Node worker that exits on its own fails the engine; a terminated one does not', async () => {
     const { worker, ready } = connect({ isWeb: false });
     worker.emit('exit', 3);
     await assert.rejects(ready, { message: /ended with code 3/ });
@@ -263,7 +263,7 @@ describe('the end of a worker', () => {
     await assert.rejects(ready, { code: 'WORKER_CRASHED', message: /unreachable/ });
   });
 
-  test('the model could not be loaded: before and after it was ready', async () => {
+  test('loading errors are reported before and after the engine is ready', async () => {
     const error = { name: 'WickError', code: 'TRUNCATED', message: 'too short' };
     const { worker, ready, connection } = connect();
     worker.say({ type: 'failed', error });
@@ -278,7 +278,7 @@ describe('the end of a worker', () => {
 });
 
 describe('helpers', () => {
-  test('they start when the engine is ready, get a port each and do not keep the process alive', async () => {
+  test('helpers start when the engine is ready, get a port each and do not keep the process alive', async () => {
     const { worker, workers, ready, connection } = connect({ threads: 3, isWeb: false });
     assert.equal(workers.length, 1);
     const [{ helpers }] = worker.got('init');
@@ -305,7 +305,7 @@ describe('helpers', () => {
     assert.equal(worker.got('close').length, 1);
     assert.ok(
       workers.every(({ did }) => !did.includes('terminate')),
-      'the worker is asked first',
+      'the worker is initialized first',
     );
     worker.say({ type: 'closed' });
     await closed;
@@ -315,18 +315,22 @@ describe('helpers', () => {
 });
 
 describe('calls and requests', () => {
-  test('an answer settles its call alone; the process waits while calls are pending', async () => {
+  test('a response settles only its own call; the process stays alive while calls are pending', async () => {
     const { worker, ready, connection } = connect({ isWeb: false });
     worker.say({ type: 'ready', info: {} });
     await ready;
-    assert.deepEqual(worker.did.splice(0), ['unref'], 'an engine that rests keeps nothing alive');
+    assert.deepEqual(
+      worker.did.splice(0),
+      ['unref'],
+      'an idle engine does not keep the process alive',
+    );
     const [a, b] = [connection.call('info', [1]), connection.call('stats', [2])];
     const [{ id: first, args }, { id: second }] = worker.got('call');
     assert.deepEqual(args, [1]);
     assert.deepEqual(worker.did, ['ref', 'ref']);
     worker.say({ type: 'result', id: second, value: 'b' });
     assert.equal(await b, 'b');
-    assert.deepEqual(worker.did, ['ref', 'ref'], 'one is pending');
+    assert.deepEqual(worker.did, ['ref', 'ref'], 'a call is pending');
     const error = { name: 'WickError', code: 'ARG', message: 'no' };
     worker.say({ type: 'error', id: first, error });
     await assert.rejects(a, { code: 'ARG' });
@@ -351,7 +355,7 @@ describe('calls and requests', () => {
     await connection.close();
   });
 
-  test('outputs reach their own completion; a cancelled one gets nothing', async () => {
+  test('outputs reach their own completion; a cancelled one receives nothing', async () => {
     const { worker, ready, connection } = connect();
     worker.say({ type: 'ready', info: {} });
     await ready;

@@ -1,5 +1,5 @@
-// eager: an engine that answers while its weights are still arriving gives the same text and bit-identical logprobs, and
-// reports a failed download.
+// eager: an engine that generates while its weights are still arriving returns the same text and bit-identical logprobs,
+// and reports a failed download.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -14,7 +14,7 @@ const PIECE_BYTES = 65_536;
 const prompt = 'Once upon a time there was a small lamp that did not want to go out.';
 
 /**
- * A server that sends the model in pieces, each when the test says so, and then ends or cuts.
+ * A server that sends the model in pieces, each when the test requests it, then ends or drops the connection.
  * @param {import('node:test').TestContext} t
  */
 async function serveByPieces(t) {
@@ -64,13 +64,13 @@ function speak(engine, onPrefill) {
   return generation.text().then((text) => ({ text, logprobs }));
 }
 
-test('a generation that starts during the download gives the text of one after it', async (t) => {
+test('a generation that starts during the download gives the same text as one after it', async (t) => {
   const wanted = await speak(await openEngine(t));
   for (const threads of [1, 2]) {
     const server = await serveByPieces(t);
     const opening = openEngine(t, { url: server.url, eager: true, threads });
     await server.send(model.byteLength / 2);
-    const engine = await opening; // half of the model is still to come
+    const engine = await opening; // half of the model has not arrived yet
     assert.equal((await engine.info()).fingerprint, null);
     const found = speak(engine);
     while (!server.isSent()) await server.send(PIECE_BYTES);
@@ -79,7 +79,7 @@ test('a generation that starts during the download gives the text of one after i
   }
 });
 
-test('bytes that arrive without a pause let messages and steps in between', async () => {
+test('messages and steps run between bytes that arrive without a pause', async () => {
   const source = new StreamSource(
     (async function* ready() {
       for (let i = 0; i < 4; i++) yield new Uint8Array(1);
@@ -103,7 +103,7 @@ test('bytes that arrive without a pause let messages and steps in between', asyn
   assert.deepEqual(fedAfterTurns, [1, 2, 3, 4]);
 });
 
-test('without eager nothing answers before the model is loaded', async (t) => {
+test('without eager, no call is answered before the model is loaded', async (t) => {
   const server = await serveByPieces(t);
   let isOpen = false;
   const opening = openEngine(t, { url: server.url });
@@ -126,7 +126,7 @@ test('the tokenizer and the template are available from the beginning', async (t
   assert.match(await engine.applyTemplate([{ role: 'user', content: 'Hi' }]), /Hi/);
 });
 
-test('a download that fails ends waiting calls, and all later ones', async (t) => {
+test('a failed download rejects waiting calls and all later ones', async (t) => {
   const server = await serveByPieces(t);
   const opening = openEngine(t, { url: server.url, eager: true, retries: 0 });
   await server.send(model.byteLength / 2);

@@ -1,5 +1,5 @@
-// The npm package under Node, and in one Chromium: vectors, rankings, OpenAI's embeddings; what is refused. Values are
-// the command line's, which tests/engine/embed.test.mjs compares with references.
+// The npm package under Node and in Chromium: embeddings, reranking, the OpenAI embeddings API, rejected inputs. Expected
+// values come from the command line, which tests/engine/embed.test.mjs compares with references.
 
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
@@ -17,7 +17,7 @@ const bert = join(models, 'bert-cls.gguf');
 const texts = ['a fox and a hen', 'b', 'the fox '.repeat(12), 'a hen'];
 
 /** @param {string} model @param {string[]} args @returns {Promise<any>} */
-async function tell(model, args) {
+async function commandJson(model, args) {
   const { code, stdout, stderr } = await wick(native, [
     ...args.slice(0, 1),
     model,
@@ -30,7 +30,7 @@ async function tell(model, args) {
 /** @param {string[]} given @param {string[]} [more] @returns {Promise<number[][]>} */
 async function vectorsOf(given, more = []) {
   const args = ['embed', ...given.flatMap((text) => ['-p', text]), '--normalize', ...more];
-  return (await tell(bert, args)).map((/** @type {any} */ one) => one.embedding);
+  return (await commandJson(bert, args)).map((/** @type {any} */ one) => one.embedding);
 }
 
 /** @param {ArrayLike<number>[]} vectors */
@@ -38,7 +38,7 @@ const listsOf = (vectors) =>
   vectors.map((vector) => Array.from(vector, (value) => Math.fround(value)));
 
 describe('embeddings in Node', { skip: shared.skip }, () => {
-  test('vectors are those of the command line, alone and with concurrent requests', async (t) => {
+  test('vectors equal those of the command line, alone and with concurrent requests', async (t) => {
     const engine = await openEngine(t, { file: bert });
     const wanted = listsOf(await vectorsOf(texts));
     assert.deepEqual(listsOf(await engine.embed(texts)), wanted);
@@ -51,7 +51,7 @@ describe('embeddings in Node', { skip: shared.skip }, () => {
     assert.ok(Math.abs(short.reduce((sum, value) => sum + value * value, 0) - 1) < 1e-5);
   });
 
-  test('a prefix is put before each text; tokens are texts; without pooling each has a vector', async (t) => {
+  test('a prefix is put before each input; inputs may be tokens; without pooling, each token has a vector', async (t) => {
     const engine = await openEngine(t, { file: bert });
     const [one] = await engine.embed('hen', { prefix: 'a ' });
     assert.deepEqual(one, (await engine.embed('a hen'))[0]);
@@ -61,7 +61,7 @@ describe('embeddings in Node', { skip: shared.skip }, () => {
     assert.equal(each.length, tokens.length * one.length);
   });
 
-  test('OpenAI’s shape, as numbers and in base64', async (t) => {
+  test('OpenAI’s response format, as numbers and in base64', async (t) => {
     const engine = await openEngine(t, { file: bert });
     const vectors = await engine.embed(texts);
     const plain = await engine.embeddings.create({ input: texts });
@@ -84,11 +84,17 @@ describe('embeddings in Node', { skip: shared.skip }, () => {
   });
 
   for (const name of ['bert-rank', 'bert-rank-labels', 'qwen3-rank', 'modern-bert-rank']) {
-    test(`${name}: documents in the order of the command line’s scores`, async (t) => {
+    test(`${name}: documents are ordered by the command line’s scores`, async (t) => {
       const file = join(models, `${name}.gguf`);
       const engine = await openEngine(t, { file });
       const documents = texts.flatMap((text) => ['--document', text]);
-      const wanted = await tell(file, ['rerank', '--query', 'a fox', ...documents, '--json']);
+      const wanted = await commandJson(file, [
+        'rerank',
+        '--query',
+        'a fox',
+        ...documents,
+        '--json',
+      ]);
       const { results, tokens } = await engine.rerank('a fox', texts);
       const rounded = (/** @type {any[]} */ list) =>
         list.map(({ index, score }) => ({ index, score: Math.fround(score) }));
@@ -99,7 +105,7 @@ describe('embeddings in Node', { skip: shared.skip }, () => {
     });
   }
 
-  test('a causal model embeds next to its generations', async (t) => {
+  test('a causal model embeds alongside generations', async (t) => {
     const engine = await openEngine(t);
     const options = { temperature: 0, maxTokens: 40 };
     const text = await engine.generate('Once', options).text();
@@ -113,7 +119,7 @@ describe('embeddings in Node', { skip: shared.skip }, () => {
     await assert.rejects(engine.rerank('a', ['b']), hasCode('UNSUPPORTED'));
   });
 
-  test('invalid input is refused by code and name', async (t) => {
+  test('errors for invalid input have a code and name the option', async (t) => {
     const engine = await openEngine(t, { file: bert });
     /** @type {[any, any, string, RegExp][]} */
     const wrong = [
@@ -152,7 +158,7 @@ describe('embeddings in Node', { skip: shared.skip }, () => {
     assert.equal((await engine.embed('a')).length, 1);
   });
 
-  test('closing an engine ends its embeddings', async (t) => {
+  test('closing an engine cancels its embeddings', async (t) => {
     const engine = await openEngine(t, { file: bert });
     const many = engine.embed(Array(400).fill(texts[2]));
     const ended = assert.rejects(many, hasCode('CLOSED'));
@@ -181,7 +187,7 @@ describe('embeddings in Chromium', { skip: shared.skip || chromium.skip }, () =>
 
   for (const build of ['simd128-single', 'simd128-threads']) {
     const skip = !build.endsWith('threads') && !isFull;
-    test(`vectors are those of the command line: ${build}`, { skip }, async () => {
+    test(`vectors equal those of the command line: ${build}`, { skip }, async () => {
       const found = await page.evaluate(embedInPage, { given: texts, build });
       assert.deepEqual(listsOf(found), listsOf(await vectorsOf(texts)));
     });

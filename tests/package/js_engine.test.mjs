@@ -1,5 +1,5 @@
-// The npm package under Node: every way to a model, stopping, queueing, failing, closing. Text and chat are
-// js_text.test.mjs's, options js_options.test.mjs's.
+// The npm package under Node: every way to load a model, stopping, queueing, failing, closing. Text and chat are tested in
+// js_text.test.mjs, options in js_options.test.mjs.
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -35,7 +35,7 @@ const folder = temporaryFolder();
 const question = /** @type {const} */ ([{ role: 'user', content: 'What is Wick?' }]);
 const greedy = { temperature: 0 };
 
-/** Big enough that an answer takes longer than a test would wait. */
+/** Large enough that an answer takes longer than a test waits. */
 const slowModel = join(folder, 'slow.gguf');
 await synthesize('100mb', 'q8_0', slowModel);
 
@@ -44,7 +44,7 @@ async function readAll(pieces, onPiece) {
   for await (const _ of pieces) onPiece();
 }
 
-describe('ways to a model', () => {
+describe('model sources', () => {
   /** @type {string} */
   let wanted;
   /** @param {import('../../js/index.js').Engine} engine */
@@ -56,7 +56,7 @@ describe('ways to a model', () => {
     assert.ok(wanted.length > 0);
   });
 
-  test('file: a URL of the disk, as wick-llm-demo-model gives it', async (t) => {
+  test('file: a file URL, as wick-llm-demo-model exports', async (t) => {
     const { modelUrl } = await import('wick-llm-demo-model');
     const text = await answer(await openEngine(t, { url: modelUrl }));
     assert.ok(text.length > 0);
@@ -78,7 +78,7 @@ describe('ways to a model', () => {
     assert.equal(await answer(await openEngine(t, { file })), wanted);
   });
 
-  test('stream: of the web, and any async iterable of bytes', async (t) => {
+  test('stream: a ReadableStream, and any async iterable of bytes', async (t) => {
     const handle = await open(modelPath);
     t.after(() => handle.close());
     const web = /** @type {any} */ (handle.readableWebStream({ type: 'bytes' }));
@@ -88,13 +88,13 @@ describe('ways to a model', () => {
     const bytes = readFileSync(modelPath);
     const parts = async function* () {
       yield bytes.subarray(0, 1000);
-      yield bytes.subarray(1000); // the source keeps its buffer
+      yield bytes.subarray(1000); // the caller's buffer must not be detached
     };
     assert.equal(await answer(await openEngine(t, { stream: parts() })), wanted);
     assert.equal(bytes.length, statSync(modelPath).size);
   });
 
-  test('fetch: the page’s own, with headers', async (t) => {
+  test('fetch: a custom function, with headers', async (t) => {
     /** @type {string[]} */
     const seen = [];
     /** @type {typeof fetch} */
@@ -134,7 +134,7 @@ describe('ways to a model', () => {
     await assert.rejects(createEngine({ stream: createReadStream(paths[0]) }), hasCode('ARG'));
   });
 
-  test('errors say what is wrong with the options', async () => {
+  test('errors state what is wrong with the options', async () => {
     const wrong = /** @type {any[]} */ ([
       undefined,
       {},
@@ -152,7 +152,7 @@ describe('ways to a model', () => {
     await assert.rejects(createEngine({ file: modelPath, contextSize: 1e6 }), hasCode('ARG'));
   });
 
-  test('errors say what is wrong with the file, and where', async () => {
+  test('errors state what is wrong with the file, and where', async () => {
     const bytes = readFileSync(modelPath);
     const cut = new Blob([bytes.subarray(0, 1_000_000)]);
     await assert.rejects(createEngine({ blob: cut }), hasCode('TRUNCATED'));
@@ -167,7 +167,7 @@ describe('ways to a model', () => {
     });
   });
 
-  test('a model over the memory limit is refused before its weights are read', async () => {
+  test('a model over the memory limit is rejected before its weights are read', async () => {
     let read = 0;
     /** @param {AsyncIterable<Uint8Array>} stream */
     async function* counted(stream) {
@@ -230,10 +230,10 @@ describe('stopping', () => {
     const loading = createEngine({ stream: halting(), signal: controller.signal, threads: 2 });
     if (!begun.signal.aborted) await once(begun.signal, 'abort');
     controller.abort();
-    await assert.rejects(loading, isAbort); // though the stream gives nothing more
+    await assert.rejects(loading, isAbort); // although the stream delivers nothing more
     again.abort();
-    await waitUntil(() => isLeft, 'the stream to be left');
-    assert.equal(pulls, 1, 'the stream was read on');
+    await waitUntil(() => isLeft, 'the stream to be cancelled');
+    assert.equal(pulls, 1, 'the stream was not read further');
     const aborted = AbortSignal.abort();
     await assert.rejects(createEngine({ file: modelPath, signal: aborted }), isAbort);
   });
@@ -254,23 +254,23 @@ describe('stopping', () => {
       function onPrefill({ done, total }) {
         if (during === 'prefill' && done > 0 && done < total) begun.abort();
       }
-      let isTold = false;
+      let isRejected = false;
       const ended = readAll(running, () => begun.abort()).catch((error) => {
-        isTold = isAbort(error);
+        isRejected = isAbort(error);
       });
       const queued = engine.generate(ids, { signal }).text();
       queued.catch(() => {});
       await once(begun.signal, 'abort');
       controller.abort();
       await new Promise((settle) => setImmediate(settle));
-      assert.ok(isTold, `${during}: the caller waits for the engine`);
+      assert.ok(isRejected, `${during}: the caller must not wait for the engine`);
       await ended;
       await assert.rejects(queued, isAbort);
-      // the engine itself must have let go, not only its caller, and long before the end
+      // the engine itself must have cancelled the request, long before its end
       await waitUntil(async () => {
         const { requests } = await engine.stats();
         return requests.aborted - before.requests.aborted === 2;
-      }, 'the engine to let go');
+      }, 'the engine to cancel both requests');
       const { requests, rows } = await engine.stats();
       assert.equal(requests.running + requests.waiting, 0);
       assert.ok(rows - before.rows < 1900, `${during}: continued for ${rows - before.rows} tokens`);
@@ -309,13 +309,16 @@ describe('stopping', () => {
     await assertSpeaks(engine);
   });
 
-  test('a reader that does not read stops the engine, not another request', async (t) => {
+  test('a reader that does not read pauses its own request, not another one', async (t) => {
     const engine = await openEngine(t);
     const lazy = engine.generate('Hello', { ...greedy, ignoreEnd: true, maxTokens: 600 });
     const pieces = lazy[Symbol.asyncIterator]();
     await pieces.next();
-    await waitUntil(async () => (await engine.stats()).requests.paused === 1, 'it to rest');
-    const { value: held } = await pieces.next(); // still there, and not finished unnoticed
+    await waitUntil(
+      async () => (await engine.stats()).requests.paused === 1,
+      'the request to pause',
+    );
+    const { value: held } = await pieces.next(); // still available, and the request has not finished
     assert.equal(typeof held, 'string');
     assert.equal(lazy.result, undefined);
     await assertSpeaks(engine);
@@ -327,7 +330,7 @@ describe('stopping', () => {
 });
 
 describe('several calls', () => {
-  test('queue first in, first out, more than the engine’s own queue holds', async (t) => {
+  test('are queued first in, first out, beyond the size of the engine’s own queue', async (t) => {
     const engine = await openEngine(t);
     /** @type {number[]} */
     const order = [];
@@ -342,7 +345,7 @@ describe('several calls', () => {
     );
   });
 
-  test('calls are answered while a text is being written', async (t) => {
+  test('are answered during a generation', async (t) => {
     const engine = await openEngine(t, { file: slowModel });
     const controller = new AbortController();
     const { signal } = controller;
@@ -357,8 +360,8 @@ describe('several calls', () => {
   });
 });
 
-describe('the end', () => {
-  test('close: pending and later calls fail by type, twice is fine', async () => {
+describe('closing', () => {
+  test('close: pending and later calls fail with a typed error, closing twice is allowed', async () => {
     const engine = await createEngine({ file: slowModel, threads: 2 });
     const pending = engine.generate('Hello', { ignoreEnd: true }).text();
     pending.catch(() => {});
@@ -377,7 +380,7 @@ describe('the end', () => {
   });
 
   test('close frees the memory', async () => {
-    // memory that only a collection would free is freed
+    // memory that only garbage collection would free is freed
     setFlagsFromString('--expose-gc');
     const collect = runInNewContext('gc');
     const held = () => {
@@ -402,7 +405,7 @@ describe('the end', () => {
     }
   });
 
-  test('a worker that dies is a typed error on every pending and later call', async () => {
+  test('if the worker dies, every pending and later call fails with a typed error', async () => {
     const { workers, worker } = keepWorkers();
     const engine = await createEngine({ file: slowModel, worker, threads: 2 });
     const pending = [
@@ -415,11 +418,11 @@ describe('the end', () => {
     for (const call of pending.slice(0, 2)) await assert.rejects(call, hasCode('WORKER_CRASHED'));
     await assert.rejects(engine.tokenize('x'), hasCode('WORKER_CRASHED'));
     await assert.rejects(engine.generate('x').text(), hasCode('WORKER_CRASHED'));
-    await waitUntil(() => workers[1].threadId === -1, 'the helper to be ended, too');
+    await waitUntil(() => workers[1].threadId === -1, 'the helper to be terminated as well');
     await engine.close();
   });
 
-  test('a worker that dies while loading, and one that does not exist', async () => {
+  test('loading fails if the worker dies or does not exist', async () => {
     const worker = () => {
       const made = new Worker(join(dist, 'worker.js'));
       setTimeout(() => made.terminate(), 150);
@@ -446,7 +449,7 @@ describe('the end', () => {
     await assert.rejects(lostFile, /web page instead of the engine's WebAssembly: a bundler/);
   });
 
-  test('an engine that nobody waits for lets the process end', async () => {
+  test('an idle engine does not keep the process alive', async () => {
     const { run } = await import('../support/process.mjs');
     const script = `
       const { createEngine } = await import(${JSON.stringify(pathToFileURL(join(dist, 'index.js')).href)});

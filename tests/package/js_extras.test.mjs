@@ -1,5 +1,5 @@
-// The module of extras: every reference model runs on the web builds, whether or not they need it;
-// engines without the module; saved state.
+// The extras module: every reference model runs on the web builds, whether or not it needs the
+// module; engines without the module; saved state.
 
 import assert from 'node:assert/strict';
 import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -27,7 +27,7 @@ const moduleOf = (/** @type {string} */ build) =>
   new WebAssembly.Module(readFileSync(join(dist, `wasm/wick-${build}.wasm`)));
 const greedy = { temperature: 0, maxTokens: 4, ignoreEnd: true };
 
-/** @returns {any[]} the manifests' greedy tokens of F32 models */
+/** @returns {any[]} the manifests' cases for F32 models */
 function knownModels() {
   return sets.flatMap((folder) => {
     const text = readFileSync(join(folder, 'manifest.json'), 'utf8').replace(/:\s*NaN\b/g, ':null');
@@ -47,14 +47,14 @@ async function answerOf(engine, tokens, more = {}) {
   return found;
 }
 
-/** How far logits may be off, as the manifests say. @param {string} id */
+/** The tolerance for logits, from the manifests. @param {string} id */
 const toleranceOf = (id) => {
   if (id.startsWith('qwen35') || id.startsWith('qwen3next')) return 1e-3;
   return id === 'plamo2' ? 3e-4 : 1e-4;
 };
 
 /**
- * How far the logits after a case's prompt are from those of the reference.
+ * Returns the deviation of the logits after a case's prompt from those of the reference.
  * @param {import('../../js/index.js').Engine} engine @param {string} folder @param {any} one a case
  */
 async function deviationOf(engine, folder, one) {
@@ -79,7 +79,7 @@ async function deviationOf(engine, folder, one) {
 describe('every reference model', { skip: shared.skip }, () => {
   const known = shared.skip ? [] : knownModels();
   for (const threads of [1, 2]) {
-    test(`${known.length} families give their logits and tokens with ${threads} threads`, async () => {
+    test(`${known.length} families match the reference logits and tokens with ${threads} threads`, async () => {
       assert.ok(known.length > 85, `${known.length} models`);
       /** @type {string[]} */
       const wrong = [];
@@ -90,10 +90,10 @@ describe('every reference model', { skip: shared.skip }, () => {
           const { tokens, largest } = await deviationOf(engine, folder, one);
           compared++;
           if (largest > toleranceOf(id)) wrong.push(`${one.id}: off by ${largest}`);
-          const isTold = one.greedy_margins
+          const isDecided = one.greedy_margins
             .slice(0, tokens.length)
             .every((/** @type {number} */ margin) => margin >= 2 * toleranceOf(id));
-          if (isTold && `${tokens}` !== `${one.greedy.slice(0, tokens.length)}`)
+          if (isDecided && `${tokens}` !== `${one.greedy.slice(0, tokens.length)}`)
             wrong.push(`${id}: ${tokens}, not ${one.greedy}`);
         }
         await engine.close();
@@ -103,7 +103,7 @@ describe('every reference model', { skip: shared.skip }, () => {
     });
   }
 
-  test('every file of a model, of any type, runs', async () => {
+  test('model files of every type run', async () => {
     const files = sets.flatMap((folder) =>
       readdirSync(join(folder, 'models'))
         .filter((name) => name.endsWith('.gguf') && !name.startsWith('t5'))
@@ -113,7 +113,7 @@ describe('every reference model', { skip: shared.skip }, () => {
     for (const file of files) {
       const engine = await createEngine({ file, threads: 2 });
       const tokens = await answerOf(engine, [1, 2, 3]).catch((error) => {
-        // encoders generate nothing
+        // encoders do not generate text
         assert.match(String(error), /UNSUPPORTED|encoder|embed/, basename(file));
         return engine.embed(['Once upon']).then(() => [0, 0, 0, 0]);
       });
@@ -156,12 +156,12 @@ test('a model fetches the extras once if it needs them; saved state fetches them
   assert.equal(fetched.filter((path) => path.includes('extras')).length, 3);
 });
 
-test('an adapter of a rarer type fetches it', { skip: shared.skip }, async (t) => {
+test('an adapter with a rare tensor type fetches the extras', { skip: shared.skip }, async (t) => {
   const IQ4_NL = 20;
   const pieces = readPieces(join(sets[1], 'lora/llama.qv.gguf'));
   const [{ entry }] = pieces.tensors.values();
   entry.writeUInt32LE(IQ4_NL, entry.length - 12);
-  pieces.data = Buffer.alloc(pieces.data.length); // it changes nothing
+  pieces.data = Buffer.alloc(pieces.data.length); // all zeros: the adapter has no effect
   const file = join(temporaryFolder(), 'adapter.gguf');
   writeFileSync(file, writePieces(pieces));
   const model = join(sets[0], 'models/llama.gguf');
@@ -177,7 +177,7 @@ test('an adapter of a rarer type fetches it', { skip: shared.skip }, async (t) =
   }
 });
 
-test('without the extras module such a model is refused by name', {
+test('without the extras module, loading such a model fails with an error that names the module', {
   skip: shared.skip,
 }, async (t) => {
   const folder = join(temporaryFolder(), 'own');
@@ -196,7 +196,7 @@ test('without the extras module such a model is refused by name', {
   rmSync(join(folder, 'a-extras.wasm'));
 });
 
-test('at the edge the extras module is passed, or the model is refused', {
+test('at the edge, the model is rejected unless the extras module is passed', {
   skip: shared.skip,
 }, async () => {
   const [wasm, extrasWasm] = [moduleOf('simd128-single'), moduleOf('simd128-single-extras')];
@@ -215,7 +215,7 @@ test('at the edge the extras module is passed, or the model is refused', {
   }
 });
 
-test('the directory of such a model can be read without its weights', {
+test('directoryOnly does not need the extras module', {
   skip: shared.skip,
 }, async () => {
   const engine = await createEngine({ file: needing, directoryOnly: true });

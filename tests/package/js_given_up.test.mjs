@@ -1,5 +1,5 @@
-// Loading that is given up, or fails in unforeseen ways: what the caller gave (a fetch, a stream) is released immediately
-// in any state, and the process can end.
+// Loads that are cancelled or fail unexpectedly: resources passed by the caller (a fetch function, a stream) are released
+// immediately, and the process can exit.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -22,16 +22,17 @@ import { run } from '../support/process.mjs';
 const model = new Uint8Array(readFileSync(modelPath));
 const url = 'http://nowhere.invalid/model.gguf';
 
-describe('a fetch of the page’s own', () => {
-  /** The answers of a fetch: nothing at all, late and whatever is aborted, that it is busy. */
+describe('a custom fetch function', () => {
+  /** The function's result. The late response ignores the abort signal. */
   const answers = {
-    nothing: 'new Promise(() => {})',
-    'after a while': 'new Promise((settle) => setTimeout(() => settle(new Response(body())), 50))',
-    busy: 'Promise.resolve(new Response("", { status: 503 }))',
-    'its beginning': 'Promise.resolve(new Response(body(new TextEncoder().encode("GG"))))',
+    'a pending promise': 'new Promise(() => {})',
+    'a late response':
+      'new Promise((settle) => setTimeout(() => settle(new Response(body())), 50))',
+    'status 503': 'Promise.resolve(new Response("", { status: 503 }))',
+    'a partial body': 'Promise.resolve(new Response(body(new TextEncoder().encode("GG"))))',
   };
   for (const [name, answer] of Object.entries(answers)) {
-    test(`that answers ${name}: it is asked once, and the process ends`, async () => {
+    test(`that returns ${name} is called once, and the process exits`, async () => {
       const script = `
         const { createEngine } = await import(${JSON.stringify(pathToFileURL(join(dist, 'index.js')))});
         const controller = new AbortController();
@@ -54,7 +55,7 @@ describe('a fetch of the page’s own', () => {
     });
   }
 
-  test('that gives no response, and throws what cannot be sent', async () => {
+  test('that returns no response, or throws a value that cannot be cloned', async () => {
     const fetches = /** @type {any[]} */ ([
       async () => undefined,
       async () => {
@@ -68,7 +69,7 @@ describe('a fetch of the page’s own', () => {
 });
 
 describe('a stream', () => {
-  test('that stalls is let go', async () => {
+  test('that stalls is cancelled', async () => {
     let isCancelled = false;
     const web = new ReadableStream({
       start: (stream) => stream.enqueue(model.slice(0, 1000)),
@@ -84,10 +85,10 @@ describe('a stream', () => {
       const loading = createEngine({ stream, onProgress, signal: controller.signal, threads: 1 });
       await assert.rejects(loading, isAbort);
     }
-    await waitUntil(() => isCancelled && node.destroyed, 'the streams to be let go');
+    await waitUntil(() => isCancelled && node.destroyed, 'the streams to be cancelled');
   });
 
-  test('of one’s own making may leave in any way', async (t) => {
+  test('may return early in any way, as a custom async iterable', async (t) => {
     const ways = [
       () => ({ done: true }),
       () => {
@@ -103,7 +104,7 @@ describe('a stream', () => {
     }
   });
 
-  test('may fail with anything', async () => {
+  test('may fail with any value', async () => {
     for (const reason of [{ reason: () => {} }, Symbol('mine'), Object.create(null), undefined]) {
       const stream = new ReadableStream({ start: (one) => one.error(reason) });
       await assert.rejects(createEngine({ stream }), hasCode('IO'));
@@ -111,7 +112,7 @@ describe('a stream', () => {
   });
 });
 
-test('options that are null are left out; an invalid address is refused', async (t) => {
+test('null options are ignored; an invalid URL is rejected', async (t) => {
   const none = /** @type {any} */ ({ worker: null, wasm: null, signal: null, swap: null });
   await openEngine(t, { file: modelPath, ...none });
   const lost = createEngine({ file: modelPath, worker: './worker.js' });

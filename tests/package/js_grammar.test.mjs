@@ -1,6 +1,6 @@
-// Constraints of a text: generations with a JSON schema, a grammar, a regular expression or a
-// choice, of a model with random weights and of the built-in one, both at temperature 2. Each that
-// is not cut off is valid by ajv, or by Python's jsonschema where ajv cannot compile the schema.
+// Constrained output: generations with a JSON schema, a grammar, a regular expression or choices,
+// from a model with random weights and from the demo model, both at temperature 2. Every complete
+// output is valid according to ajv, or Python's jsonschema if ajv cannot compile the schema.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -38,7 +38,7 @@ const question = /** @type {const} */ ([{ role: 'user', content: 'A record, plea
 /** @typedef {import('../../js/index.js').GenerateOptions} GenerateOptions */
 
 const options = { strict: false, allErrors: false, logger: /** @type {false} */ (false) };
-/** Classes by the names that Python's jsonschema has for drafts. @type {Record<string, any>} */
+/** Classes by draft, as named by Python's jsonschema. @type {Record<string, any>} */
 const validators = {
   Draft4Validator: /** @type {any} */ (ajvDraft4).default ?? ajvDraft4,
   Draft6Validator: Ajv,
@@ -47,7 +47,7 @@ const validators = {
 };
 
 /**
- * By whole numbers: ajv divides doubles, and takes 0.29 for no multiple of 0.01.
+ * Compares whole numbers, because ajv divides doubles and does not accept 0.29 as a multiple of 0.01.
  * @param {number} step @param {number} value
  */
 function isMultiple(step, value) {
@@ -75,7 +75,7 @@ function validatorOf(schema, draft = 'Draft202012Validator') {
 }
 
 /**
- * Tokens that close what is open get a push, so that a random text ends.
+ * Raises the logits of closing tokens, so that random output ends.
  * @param {Engine} engine
  */
 async function closingBias(engine) {
@@ -129,9 +129,9 @@ const schemas = [
 
 for (const [name, file] of [
   ['random weights', randomModel],
-  ['the built-in model', modelPath],
+  ['the demo model', modelPath],
 ]) {
-  describe(`of ${name}`, () => {
+  describe(`constrained output of ${name}`, () => {
     test('JSON matches its schema', async (t) => {
       const engine = await openEngine(t, { file, contextSize: 512 });
       const logitBias = await closingBias(engine);
@@ -145,10 +145,10 @@ for (const [name, file] of [
           assert.ok(isValid(JSON.parse(text)), `${JSON.stringify(schema)}: ${text}`);
         }
       }
-      assert.ok(stopped >= schemas.length * 3, `${stopped} ended without a limit`);
+      assert.ok(stopped >= schemas.length * 3, `${stopped} ended before the limit`);
     });
 
-    test('text matches its regular expression, and is one of its choices', async (t) => {
+    test('output matches its regular expression or one of its choices', async (t) => {
       const engine = await openEngine(t, { file });
       const pattern = /[a-f]{3}-\d+(, [xyzé]{1,9})?\.|[^\sa-z]{4}/u;
       const choices = ['yes', 'no', 'não', 'yesterday "or" \\today'];
@@ -168,8 +168,8 @@ for (const [name, file] of [
 }
 
 /**
- * From 100 tokens on, what closes is by far the likeliest of what the schema allows: of a string its quote, of a number
- * that is wanted a digit.
+ * After 100 tokens, raises the logits of tokens that complete the output as soon as possible: closing quotes and brackets,
+ * and a digit where a number is required.
  * @param {Engine} engine
  */
 async function closingHooks(engine) {
@@ -194,7 +194,7 @@ async function closingHooks(engine) {
 }
 
 /**
- * The verdict of Python's jsonschema on each text: '' of a valid one, or why a schema is beyond it.
+ * Returns the result of Python's jsonschema for each output ('' if it is valid), or the reason why it cannot use the schema.
  * @param {{draft: string, schema: any, texts: string[]}[]} asked
  * @returns {Promise<(string[] | {error: string})[]>}
  */
@@ -210,7 +210,7 @@ async function judgeInPython(asked) {
     .map((line) => JSON.parse(line));
 }
 
-/** By ajv, or undefined for a schema that it cannot compile. @param {any} schema @param {string} draft */
+/** Returns ajv's validator, or undefined if ajv cannot compile the schema. @param {any} schema @param {string} draft */
 function validatorByAjv(schema, draft) {
   try {
     return validatorOf(schema, draft);
@@ -220,7 +220,7 @@ function validatorByAjv(schema, draft) {
 }
 
 /**
- * The texts of a schema that ended on its own, those that were cut, or that it was refused by name.
+ * Returns the complete outputs for a schema and the number of truncated ones, or that the schema was rejected.
  * @param {Engine} engine
  * @param {any} one of real.json
  * @param {number} seeds
@@ -248,7 +248,7 @@ const named =
     `${name}: ${text}`;
 
 const skip = shared.skip || python.skip;
-test('generated texts of real-world schemas are valid', { skip }, async (t) => {
+test('outputs for real-world schemas are valid', { skip }, async (t) => {
   /** @type {any[]} */
   const all = JSON.parse(
     readFileSync(join(shared.path, 'vectors/structure/schema/real.json'), 'utf8'),
@@ -263,7 +263,7 @@ test('generated texts of real-world schemas are valid', { skip }, async (t) => {
   const invalid = [];
   for (const [index, one] of all.entries()) {
     const isValid = validatorByAjv(one.schema, one.draft);
-    if (isValid && index % step !== 0) continue; // few schemas fail to compile in ajv; all of them are tried
+    if (isValid && index % step !== 0) continue; // all of the few schemas that ajv cannot compile are tried
     const { isRefused, texts, cut } = await textsOf(engine, one, seeds, closingHook);
     tally.refused += Number(isRefused);
     tally.stopped += texts.length;
@@ -289,7 +289,7 @@ test('generated texts of real-world schemas are valid', { skip }, async (t) => {
   assert.ok(tally.stopped >= 0.95 * (tally.stopped + tally.cut), JSON.stringify(tally));
 });
 
-test('multiples are distinguished by whole numbers', () => {
+test('multipleOf is checked exactly', () => {
   for (const [value, isValid] of /** @type {const} */ ([
     [0.29, true],
     [999936654.06, true],
@@ -304,7 +304,9 @@ test('multiples are distinguished by whole numbers', () => {
   assert.ok(!validatorOf({ multipleOf: 7 })(20));
 });
 
-test('Python’s jsonschema tells valid texts from others', { skip: python.skip }, async () => {
+test('Python’s jsonschema distinguishes valid and invalid outputs', {
+  skip: python.skip,
+}, async () => {
   const schema = { type: 'string', pattern: '^[\\.\\-]+$', maxLength: 3 };
   const ipv4 = { type: 'string', format: 'ipv4' };
   const verdicts = await judgeInPython([
@@ -320,10 +322,10 @@ test('Python’s jsonschema tells valid texts from others', { skip: python.skip 
   assert.match(third.error, /SchemaError/);
 });
 
-describe('text that nothing else can follow', () => {
+describe('forced text', () => {
   const text = 'The quick brown fox jumps over the lazy dog, and nobody minds, 1234 times.';
 
-  test('has the tokens of the tokenizer, takes one pass, and has logprobs when they are requested', async (t) => {
+  test('is tokenized as usual, takes one pass, and has logprobs if they are requested', async (t) => {
     const engine = await openEngine(t, { file: modelPath });
     const wanted = await engine.tokenize(text);
     for (const [settings, passes] of /** @type {const} */ ([
@@ -340,7 +342,7 @@ describe('text that nothing else can follow', () => {
       });
       assert.equal(await stream.text(), text);
       const ids = came.map(({ token }) => token);
-      // the first token is chosen by the model, from those that begin the text
+      // the model chooses the first token among those that begin the text
       const rest = await engine.tokenize(text.slice(came[0].text.length));
       assert.deepEqual(ids, ids[0] === wanted[0] ? wanted : [ids[0], ...rest]);
       assert.ok((await engine.stats()).passes - before <= passes);
@@ -348,7 +350,7 @@ describe('text that nothing else can follow', () => {
     }
   });
 
-  test('records of known keys take a third of the passes', async (t) => {
+  test('records with known keys take a third of the passes', async (t) => {
     const engine = await openEngine(t, { file: modelPath });
     const word = { type: 'string', maxLength: 6 };
     const properties = { first_name: word, last_name: word, is_a_member: { type: 'boolean' } };
@@ -367,11 +369,11 @@ describe('text that nothing else can follow', () => {
 });
 
 describe('healing', () => {
-  test('the first token begins with the last one of the prompt, whose text is not repeated', async (t) => {
+  test('the first token begins with the prompt’s last one, whose text is not repeated', async (t) => {
     const engine = await openEngine(t, { file: modelPath });
     for (const prompt of ['Once upon a ti', 'The fox ran to the gar', 'caf', 'un été']) {
       const ids = await engine.tokenize(prompt);
-      let [end, taken] = ['\ufffd', 0]; // a character may have several tokens
+      let [end, taken] = ['\ufffd', 0]; // a character may take several tokens
       while (end.includes('\ufffd')) end = await engine.detokenize(ids.slice(-++taken));
       /** @type {number[]} */
       const tokens = [];
@@ -392,7 +394,7 @@ describe('healing', () => {
     }
   });
 
-  test('goes with prompts that are strings, without a grammar', async (t) => {
+  test('requires a string prompt and no grammar', async (t) => {
     const engine = await openEngine(t, { file: modelPath });
     const long = 'Once upon a ti';
     for (const [prompt, options, message] of /** @type {[any, any, RegExp][]} */ ([
@@ -412,13 +414,13 @@ describe('healing', () => {
 });
 
 describe('extract', () => {
-  const { mail, ...properties } = schemas[0].properties; // an address may be long
+  const { mail, ...properties } = schemas[0].properties; // mail addresses may be long
   const schema = { ...schemas[0], properties };
   const text = 'Ada is 36 years old.';
 
   for (const [name, file] of [
     ['without a chat template', randomModel],
-    ['of the built-in model', modelPath],
+    ['the demo model', modelPath],
   ]) {
     test(`a record is valid and parsed: ${name}`, async (t) => {
       const engine = await openEngine(t, { file });
@@ -436,7 +438,7 @@ describe('extract', () => {
     });
   }
 
-  test('the instructions, the schema and the text are the user’s message', async (t) => {
+  test('the user’s message consists of the instructions, the schema and the text', async (t) => {
     const engine = await openEngine(t, { file: modelPath });
     const given = { const: 1 };
     const asked = (/** @type {string} */ content) =>
@@ -449,7 +451,7 @@ describe('extract', () => {
     assert.equal(read, await tokens(`Count.\n{"const":1}\n\n${text}`));
   });
 
-  test('invalid arguments are refused by name', async (t) => {
+  test('errors about invalid arguments name the argument', async (t) => {
     const engine = await openEngine(t, { file: randomModel });
     const wide = { type: 'array', items: { type: 'integer' }, minItems: 9 };
     /** @type {any} */
@@ -473,10 +475,10 @@ describe('extract', () => {
 });
 
 describe('chat completions', () => {
-  const { mail, ...properties } = schemas[0].properties; // an address may be long
+  const { mail, ...properties } = schemas[0].properties; // mail addresses may be long
   const schema = { ...schemas[0], properties };
 
-  test('response_format is enforced, also streamed and for all choices', async (t) => {
+  test('response_format is enforced, streamed or not, and for all choices', async (t) => {
     const { chat } = await openEngine(t, { file: modelPath });
     const isValid = validatorOf(schema);
     const body = { messages: [...question], seed: 1, temperature: 1.5, max_tokens: 300 };
@@ -531,7 +533,7 @@ describe('chat completions', () => {
     assert.ok(validatorOf(schema)(JSON.parse(message.content)), message.content);
   });
 
-  test('a format that is not known is refused', async (t) => {
+  test('an unknown format is rejected', async (t) => {
     const { chat } = await openEngine(t);
     const messages = [...question];
     for (const [response_format, code] of /** @type {any[]} */ ([
@@ -552,7 +554,7 @@ describe('chat completions', () => {
   });
 });
 
-test('unsupported options reject with typed errors that name them', async (t) => {
+test('unsupported options are rejected with typed errors that name them', async (t) => {
   const engine = await openEngine(t);
   /** @type {any} */
   const circular = { type: 'array' };
@@ -567,7 +569,7 @@ test('unsupported options reject with typed errors that name them', async (t) =>
     [{ regex: '(a' }, 'ARG', /pattern '\(a', byte 2/],
     [{ regex: /a/i }, 'UNSUPPORTED', /flag i/],
     [{ regex: /(a)\1/ }, 'UNSUPPORTED', /back references/],
-    // by the option's own words: the engine would refuse them, too
+    // checked before the engine, so that the message contains the option's name
     [{ choices: [] }, 'ARG', /choices must be an array of at least one string/],
     [{ choices: ['a', 5] }, 'ARG', /choices must be an array of at least one string/],
     [{ choices: { length: 1, every: () => true } }, 'ARG', /choices must be an array/],
@@ -601,7 +603,7 @@ test('unsupported options reject with typed errors that name them', async (t) =>
   }
   await assert.rejects(
     async () => engine.generate('a', { jsonSchema: deepSchema(20000) }).text(),
-    { cause: { option: 'grammar' } }, // by which the server names its field
+    { cause: { option: 'grammar' } }, // the server uses it to name the field
   );
   assert.equal(await engine.generate('a', { choices: ['fine'], ...wild }).text(), 'fine');
 });
@@ -616,7 +618,7 @@ test('grammars are compiled between the steps of other requests', async (t) => {
     ended.push(name);
     return error;
   };
-  // the module of grammars is loaded with the first one
+  // the grammar module is loaded by the first request with a grammar
   await ask('first', { regex: /a+/ });
   const slow = (/** @type {number} */ count) =>
     ask(`slow ${count}`, { regex: new RegExp(`(a|b)*a(a|b){${count}}`) });
@@ -639,7 +641,7 @@ test('a request is cancelled while its grammar is compiled', async (t) => {
   assert.equal(await engine.generate('It is ', { maxTokens: 4, regex: /b{3}/ }).text(), 'bbb');
 });
 
-test('limits of compiling a grammar are settings', async (t) => {
+test('limits on grammar compilation can be set', async (t) => {
   const engine = await openEngine(t, { file: modelPath, grammarSteps: 2000 });
   const jsonSchema = { type: 'string', pattern: '^(a|b){40}c{0,200}$' };
   await assert.rejects(engine.generate('It is ', { jsonSchema }).text(), /2000 steps/);
@@ -647,7 +649,7 @@ test('limits of compiling a grammar are settings', async (t) => {
   await assert.rejects(tight.generate('It is ', { jsonSchema }).text(), /20000 bytes/);
 });
 
-test('sessions, forks and completions keep to the grammar', async (t) => {
+test('sessions, forks and completions follow the grammar', async (t) => {
   const engine = await openEngine(t);
   const session = await engine.createSession();
   const regex = /[ab]{4,8}\./;
@@ -665,7 +667,7 @@ test('sessions, forks and completions keep to the grammar', async (t) => {
   assert.ok(new Set(texts).size > 1);
 });
 
-test('beams and the best of several keep to the schema and the expression', async (t) => {
+test('beam search and best-of-n follow the schema and the expression', async (t) => {
   const engine = await openEngine(t);
   const jsonSchema = { type: 'object', properties: { a: { type: 'integer' } }, required: ['a'] };
   const given = { width: 3, maxTokens: 60, jsonSchema: { ...jsonSchema, maxProperties: 1 } };
@@ -678,7 +680,7 @@ test('beams and the best of several keep to the schema and the expression', asyn
     assert.match(text, /^[ab]{4}\.$/);
 });
 
-test('GBNF names tokens by their ids and texts, and all but one', async (t) => {
+test('GBNF refers to tokens by id and text, and excludes one with !', async (t) => {
   const engine = await openEngine(t, { file: modelPath });
   const [id] = await engine.tokenize(' fox', { addSpecial: false });
   const name = await engine.detokenize([id]);

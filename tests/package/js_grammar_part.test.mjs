@@ -1,5 +1,5 @@
-// The second module of a build: loaded for the first request that needs it, by no other; what happens to requests where
-// it is missing, broken or another build's.
+// The second module of a build: it is loaded only for the first request that needs it. Also tests requests if the module
+// is missing, broken or from a different build.
 
 import assert from 'node:assert/strict';
 import { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -36,7 +36,7 @@ async function assertSlices(engine) {
   assert.match(await engine.generate('It is ', options).text(), /^[ab]+$/);
 }
 
-test('it is fetched once, by the first request with a grammar', async (t) => {
+test('the module is fetched once, by the first request with a grammar', async (t) => {
   /** @type {string[]} */
   const fetched = [];
   const onRequest = (/** @type {string} */ path) => void fetched.push(path);
@@ -46,7 +46,7 @@ test('it is fetched once, by the first request with a grammar', async (t) => {
   const engine = await openEngine(t, { file: modelPath, wasm, threads: 1 });
   await assertSpeaks(engine);
   assert.equal(fetched.length, 1);
-  // several wait for one, and who needs it not does not wait
+  // several requests wait for one download; requests that do not need the module do not wait
   const answers = await Promise.all([
     engine.generate('Is it?', yesOrNo).text(),
     engine.generate('Once upon', { healing: true, temperature: 0, maxTokens: 4 }).text(),
@@ -63,7 +63,7 @@ test('it is fetched once, by the first request with a grammar', async (t) => {
   assert.equal(fetched.length, 2);
 });
 
-test('without the module a request is refused, others run, and a later one finds it', async (t) => {
+test('without the module only requests that need it fail, and a later one can load it', async (t) => {
   const own = join(folder, 'own');
   mkdirSync(own);
   const wasm = pathToFileURL(join(own, 'a.wasm'));
@@ -87,7 +87,7 @@ test('without the module a request is refused, others run, and a later one finds
   await assertSpeaks(engine);
 });
 
-test('grammarWasm: bytes, a module, a response, an address', async (t) => {
+test('grammarWasm: bytes, a module, a response, a URL', async (t) => {
   const wasm = bytesOf('simd128-single');
   const bytes = bytesOf('simd128-single-grammar');
   const module = moduleOf('simd128-single-grammar');
@@ -105,7 +105,7 @@ test('grammarWasm: bytes, a module, a response, an address', async (t) => {
   await assertSpeaks(without);
 });
 
-test('an engine that is closed while it loads ends its requests', async (t) => {
+test('closing an engine while the module loads cancels its requests', async (t) => {
   const engine = await openEngine(t, { file: modelPath, threads: 1 });
   const answer = engine.generate('Is it?', yesOrNo).text();
   const gone = assert.rejects(answer, hasCode('CLOSED'));
@@ -113,7 +113,7 @@ test('an engine that is closed while it loads ends its requests', async (t) => {
   await gone;
 });
 
-test('at the edge the grammar module is passed, or the request is refused by name', async () => {
+test('at the edge, a request fails with an error that names the grammar module unless it is passed', async () => {
   const [wasm, bytes] = [moduleOf('simd128-single'), new Uint8Array(readFileSync(modelPath))];
   const grammarWasm = moduleOf('simd128-single-grammar');
   const engine = await createEdgeEngine({ wasm, grammarWasm, bytes });

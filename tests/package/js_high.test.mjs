@@ -1,5 +1,5 @@
-// Tests of the package over modules with 64-bit addresses, in Node 24, with everything that an engine allocates above 4 GiB
-// (tests/support/high/memory.js): an address that loses its upper half on its way between JavaScript and the module is found.
+// Runs tests of the package with 64-bit modules, in Node 24, with everything that an engine allocates above 4 GiB
+// (tests/support/high/memory.js), to detect addresses truncated to 32 bits between JavaScript and the module.
 
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
@@ -9,7 +9,7 @@ import { run } from '../support/process.mjs';
 
 const node24 = locate('node24');
 
-/** Every call of web/exports.c that takes or returns an address is in one of them. */
+/** Together they call every function of web/exports.c that takes or returns an address. */
 const files = [
   'js_adapters',
   'js_begun',
@@ -33,7 +33,7 @@ describe('above 4 GiB', { skip: node24.skip }, () => {
   for (const name of files) {
     test(name, async () => {
       const file = join(root, 'tests/package', `${name}.test.mjs`);
-      // a process of the runner's would report to it
+      // otherwise the process would report to the test runner
       const env = { WICK_HIGH: '1', NODE_TEST_CONTEXT: undefined };
       const { code, stdout, stderr } = await run(node24.path, [file], { env });
       assert.equal(code, 0, `${stdout}${stderr}`);

@@ -1,5 +1,5 @@
-// The package's detection of its host, the functions that a module may call there, and the
-// processor time of an idle engine.
+// Detection of the host's features, the host functions that a module may call, and the CPU time of
+// an idle engine.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -9,7 +9,7 @@ import { modelPath, openEngine } from '../support/package.mjs';
 
 /**
  * @param {string[]} path of a member of globalThis
- * @param {unknown} value for the time of `action`
+ * @param {unknown} value set while `action` runs
  * @param {() => void} action
  */
 function withGlobal([...path], value, action) {
@@ -25,7 +25,7 @@ function withGlobal([...path], value, action) {
   }
 }
 
-test('memory is shared only where all of the host can share it', () => {
+test('memory is shared only if the host fully supports it', () => {
   assert.equal(hasSharedMemory(), true);
   const isNot = () => assert.equal(hasSharedMemory(), false);
   withGlobal(['SharedArrayBuffer'], undefined, isNot);
@@ -78,7 +78,7 @@ function echo() {
   return new WebAssembly.Module(new Uint8Array([...head, ...sections.flat()]));
 }
 
-test('missing functions of a host fail, or do nothing', () => {
+test('missing host functions fail or do nothing', () => {
   const memory = new WebAssembly.Memory({ initial: 1 });
   const bare = /** @type {any} */ (instantiate(echo(), memory, {}));
   for (const { name, parameters, hasResult } of IMPORTS) {
@@ -87,7 +87,7 @@ test('missing functions of a host fail, or do nothing', () => {
   }
 });
 
-test('a host’s functions are called with the module’s arguments', () => {
+test('host functions are called with the module’s arguments', () => {
   /** @type {unknown[][]} */
   const calls = [];
   const taken = (/** @type {string} */ name, /** @type {any} */ result) =>
@@ -110,11 +110,11 @@ test('a host’s functions are called with the module’s arguments', () => {
   }
 });
 
-test('an engine that has nothing to do takes no processor', async (t) => {
+test('an idle engine uses no CPU time', async (t) => {
   const engine = await openEngine(t, { file: modelPath, threads: 2 });
   const wait = (/** @type {number} */ ms) => new Promise((settle) => setTimeout(settle, ms));
   await engine.generate('Once', { maxTokens: 8 }).text();
-  // helpers go to sleep, and V8 compiles for a while, on a busy machine for longer
+  // helpers need a moment to sleep, and V8 may still compile, longer on a busy machine
   let usedUs = Number.POSITIVE_INFINITY;
   for (let tries = 0; tries < 8 && usedUs >= 250_000; tries++) {
     const before = process.cpuUsage();
@@ -122,5 +122,5 @@ test('an engine that has nothing to do takes no processor', async (t) => {
     const { user, system } = process.cpuUsage(before);
     usedUs = user + system;
   }
-  assert.ok(usedUs < 250_000, `${usedUs / 1000} ms in a second`);
+  assert.ok(usedUs < 250_000, `${usedUs / 1000} ms of CPU time per second`);
 });

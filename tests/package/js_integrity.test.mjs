@@ -1,5 +1,5 @@
-// The page of docs/bundlers.md that checks the hashes of what another origin sends, in three browsers: it answers, and
-// refuses each file of the package that is not the released one.
+// The page of docs/bundlers.md that checks the hashes of files from another origin, in three browsers: it generates text,
+// and rejects each file of the package that differs from the released one.
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -19,7 +19,7 @@ const hashes = JSON.parse(readFileSync(join(dist, 'integrity.json'), 'utf8'));
 /** @type {Record<string, string>} */
 const types = { '.js': 'text/javascript', '.wasm': 'application/wasm' };
 
-/** @param {string} origin that has the package @returns {string} the page of the document */
+/** @param {string} origin of the package @returns {string} the page in the document */
 function pageFor(origin) {
   const text = readFileSync(join(root, 'docs/bundlers.md'), 'utf8');
   const [, block] = /^```html\n(<!-- integrity\.html -->.*?)^```$/ms.exec(text) ?? [];
@@ -44,7 +44,7 @@ function pageFor(origin) {
 }
 
 let changed = '';
-/** Another origin's: the package, of which `changed` has one more line or byte. */
+/** The other origin, which serves the package; the file `changed` has an extra line or byte. */
 const elsewhere = createServer(({ url = '' }, response) => {
   const name = url.slice(1);
   const bytes = readFileSync(join(dist, name));
@@ -115,7 +115,7 @@ for (const [name, { skip, launch }] of Object.entries(browsers)) {
     });
     after(() => browser?.close());
 
-    /** @param {string} file that is not the released one; '' for none */
+    /** @param {string} file differs from the released one; '' for none */
     async function tried(file) {
       changed = file;
       const tab = await browser.visit(`${originOf(own)}/?${file}`);
@@ -123,7 +123,7 @@ for (const [name, { skip, launch }] of Object.entries(browsers)) {
       return tab.evaluate('globalThis.found');
     }
 
-    test('the page answers', async (t) => {
+    test('the page generates text', async (t) => {
       const engine = await openEngine(t, { file: smallModel });
       assert.equal(await tried(''), await engine.generate('Once', ask).text());
     });
@@ -135,7 +135,7 @@ for (const [name, { skip, launch }] of Object.entries(browsers)) {
       'wasm/wick-simd128-single-grammar.wasm',
       'wasm/wick-simd128-single-extras.wasm',
     ]) {
-      test(`another ${file} is refused`, async () => {
+      test(`a modified ${file} is rejected`, async () => {
         assert.equal(await tried(file), 'refused');
       });
     }

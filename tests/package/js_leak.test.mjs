@@ -1,6 +1,6 @@
-// A long-lived engine: the memory of a process or a renderer does not grow with the number of requests. It is
-// measured after collections that free the growth of V8's young generations; docs/requests.md
-// describes them. make soak asks 20,000 times.
+// A long-lived engine: the memory of a process or renderer does not grow with the number of requests.
+// It is measured after garbage collections that free the growth of V8's young generations, which
+// docs/requests.md describes. make soak sends 20,000 requests.
 
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
@@ -16,15 +16,15 @@ import { isSoak, soakCount } from '../support/soak.mjs';
 
 const skip = existsSync('/proc/self/smaps_rollup') ? false : 'no /proc/self/smaps_rollup here';
 const counts = [soakCount(5000), soakCount(20_000)];
-// V8 may still compile at the second count; memory kept for each request also grows up to the
-// third.
+// V8 may still compile at the second count, so a third count distinguishes this from memory that
+// is kept for each request.
 if (!isSoak) counts.push(2 * counts[1] - counts[0]);
 const requests = counts[1] - counts[0];
 const SLOPE_KB_MAX = 0.15;
-/** Between two counts of the shorter run: what the process and what the heaps may grow by. */
+/** Limits on the growth of the process and of the heaps between two counts of the shorter run. */
 const WARMING_KB_MAX = { privateKb: 4000, usedKb: 500 };
 
-/** @typedef {{privateKb: number, usedKb: number}} Sizes of a process, and what is used of its threads' heaps */
+/** @typedef {{privateKb: number, usedKb: number}} Sizes private memory of a process, and used heap memory of its threads */
 
 /** @param {import('node:test').TestContext} t @param {Sizes[]} sizes at each of the counts */
 function checkGrowth(t, sizes) {
@@ -35,11 +35,11 @@ function checkGrowth(t, sizes) {
     );
     const grownKb = Math.min(...growths);
     const mostKb = isSoak ? SLOPE_KB_MAX * requests : WARMING_KB_MAX[key];
-    assert.ok(grownKb < mostKb, `${key} has grown by ${growths}, not once less than ${mostKb}`);
+    assert.ok(grownKb < mostKb, `${key} has grown by ${growths}, each time by at least ${mostKb}`);
   }
 }
 
-test('soak: an engine in Node frees everything of its requests', { skip }, async (t) => {
+test('soak: an engine in Node frees all memory of its requests', { skip }, async (t) => {
   const script = join(root, 'tests/support/many_requests.mjs');
   const args = [script, dist, modelPath, ...counts.map(String)];
   const { stdout, stderr } = await run(process.execPath, args);
@@ -47,13 +47,13 @@ test('soak: an engine in Node frees everything of its requests', { skip }, async
   const lines = String(stdout).trimEnd().split('\n');
   const reported = lines.map((line) => JSON.parse(line));
   checkGrowth(t, reported);
-  // the worker's young generation is limited; this thread's is the host's
+  // Wick limits the worker's young generation; the host determines this thread's
   const { uncollectedKb } = reported[1];
   t.diagnostic(`before the collections: ${uncollectedKb} KB`);
   assert.ok(uncollectedKb < 56_000, `${uncollectedKb} KB before the collections`);
 });
 
-test('soak: an engine in Chromium frees everything of its requests', {
+test('soak: an engine in Chromium frees all memory of its requests', {
   skip: skip || locate('chromium').skip,
 }, async (t) => {
   const models = resolve(root, 'examples/models');

@@ -1,5 +1,5 @@
-// logitsHook: the token is drawn from what it makes of the logits, in a worker's engine and in one of the caller's
-// thread; what it does wrong ends its request alone.
+// logitsHook: tokens are sampled from the modified logits, in a worker and in the calling thread; an error in the hook
+// fails only its own request.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -44,7 +44,7 @@ for (const [host, open] of /** @type {[string, (t: any) => Promise<Engine>][]} *
   ['the calling thread', openEdge],
 ])) {
   describe(`in ${host}`, () => {
-    test('a hook that changes nothing changes no text, and sees all tokens', async (t) => {
+    test('a hook that changes nothing leaves the output unchanged, and sees all tokens', async (t) => {
       const engine = await open(t);
       const text = await engine.generate(prompt, options).text();
       const read = await engine.tokenize(prompt);
@@ -66,7 +66,7 @@ for (const [host, open] of /** @type {[string, (t: any) => Promise<Engine>][]} *
       assert.ok(text.startsWith(await engine.detokenize(said)));
     });
 
-    test('the token is drawn from the copy, or from the returned logits', async (t) => {
+    test('tokens are sampled from the modified copy, or from the returned logits', async (t) => {
       const engine = await open(t);
       const words = [...(await engine.tokenize(' a fox and a fox and a fox'))].slice(-8);
       let at = 0;
@@ -91,7 +91,7 @@ for (const [host, open] of /** @type {[string, (t: any) => Promise<Engine>][]} *
       assert.equal(await engine.generate(prompt, { ...told, logitsHook: next }).text(), text);
     });
 
-    test('requests with hooks and without run together', async (t) => {
+    test('requests with and without hooks run together', async (t) => {
       const engine = await open(t);
       const seeds = [1, 2, 3, 4];
       const plain = [];
@@ -108,7 +108,7 @@ for (const [host, open] of /** @type {[string, (t: any) => Promise<Engine>][]} *
       assert.equal(calls, 24);
     });
 
-    test('chat completions, several choices and a grammar have it', async (t) => {
+    test('hooks work with chat completions, several choices and grammars', async (t) => {
       const engine = await open(t);
       let calls = 0;
       const { choices } = await engine.chat.completions.create({
@@ -166,7 +166,7 @@ for (const [host, open] of /** @type {[string, (t: any) => Promise<Engine>][]} *
       await assertSpeaks(/** @type {any} */ (engine));
     });
 
-    test('an abort within it, or while it is awaited, ends the request', async (t) => {
+    test('an abort inside the hook, or while it is awaited, ends the request', async (t) => {
       const engine = await open(t);
       const controller = new AbortController();
       let calls = 0;

@@ -1,5 +1,5 @@
 // Images and recordings through the npm package in Node: the cases of vectors/vision, from pixels and samples to greedy
-// tokens, in chats, sessions and prompts; how they are given, and what is refused.
+// tokens, in chats, sessions and prompts; accepted forms of input, and rejected inputs.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -50,7 +50,7 @@ const open = (t, type, options) =>
     }),
   );
 
-/** @param {any} one a case @returns {number} the tokens of its prompt */
+/** @param {any} one a case @returns {number} the number of tokens in its prompt */
 const tokensOf = (one) =>
   one.chunks.reduce(
     (/** @type {number} */ sum, /** @type {any} */ { tokens, n_tokens: rows }) =>
@@ -58,7 +58,7 @@ const tokensOf = (one) =>
     0,
   );
 
-describe('the greedy tokens of the reference', { skip: shared.skip }, () => {
+describe('greedy tokens match the reference', { skip: shared.skip }, () => {
   for (const type of manifest.types) {
     const cases = type.cases.filter((/** @type {any} */ one) => tokensOf(one) < 500);
     test(`${type.id}: ${cases.length} cases`, async (t) => {
@@ -82,7 +82,7 @@ const [first] = manifest.types;
 const [one, other] = first?.cases ?? [];
 const image = () => partOf(one.parts.find((/** @type {any} */ part) => part.image));
 const texts = '{% for m in messages %}{{ m.content }}{% endfor %}';
-/** As SmolVLM's: it writes the text of lists alone. */
+/** Like SmolVLM's template: content must be a list, of which only text is written. */
 const lists =
   "{% for m in messages %}{% for p in m.content %}{% if p['type'] == 'text' %}{{ p['text'] }}{% endif %}{% endfor %}{% endfor %}";
 
@@ -103,7 +103,7 @@ describe('conversations', { skip: shared.skip }, () => {
     return { text: choices[0].message.content, usage };
   }
 
-  test('a question about an image, whichever contents the template takes', async (t) => {
+  test('a question about an image, with templates for string and list content', async (t) => {
     const answers = [];
     for (const chatTemplate of [texts, lists]) {
       const engine = await open(t, first, { chatTemplate });
@@ -119,7 +119,7 @@ describe('conversations', { skip: shared.skip }, () => {
     assert.ok(answers[0].length > 0);
   });
 
-  test('a second question reads the image from the cache, a chat from its session', async (t) => {
+  test('a second question finds the image in the prefix cache, a chat in its session', async (t) => {
     const engine = await open(t, first, { chatTemplate: texts });
     const messages = [{ role: 'user', content: content() }];
     const before = await ask(engine, messages);
@@ -164,7 +164,7 @@ describe('conversations', { skip: shared.skip }, () => {
     assert.match(gif.body.error.message, /^messages\[0\]\.content\[0\]: /);
   });
 
-  test('helpers encode, too', async (t) => {
+  test('helper threads take part in encoding', async (t) => {
     const engine = await open(t, first, { chatTemplate: texts, threads: 2 });
     const alone = await open(t, first, { chatTemplate: texts });
     const messages = [{ role: 'user', content: content() }];
@@ -172,7 +172,7 @@ describe('conversations', { skip: shared.skip }, () => {
     assert.equal(one.text, two.text);
   });
 
-  test('another image gives another answer', async (t) => {
+  test('a different image gives a different answer', async (t) => {
     const engine = await open(t, first, { chatTemplate: texts });
     const pixels = partOf(other.parts.find((/** @type {any} */ part) => part.image));
     const [before, after] = [
@@ -182,7 +182,7 @@ describe('conversations', { skip: shared.skip }, () => {
     assert.notEqual(after.text, before.text);
   });
 
-  test('an image in each form that Node takes', async (t) => {
+  test('an image in each form accepted in Node', async (t) => {
     const engine = await open(t, first, {
       chatTemplate: texts,
       decodeImage: async (/** @type {Blob} */ blob) => {
@@ -209,7 +209,7 @@ describe('conversations', { skip: shared.skip }, () => {
     }
   });
 
-  test('unreadable input is refused, and the error says where it is', async (t) => {
+  test('unreadable input is rejected with its position', async (t) => {
     const engine = await open(t, first, { chatTemplate: texts });
     /** @type {[any, string, RegExp][]} */
     const cases = [
@@ -246,7 +246,7 @@ describe('conversations', { skip: shared.skip }, () => {
     await assert.rejects(asked, /pass mmproj to createEngine/);
   });
 
-  test('an image takes no more tiles and tokens than the engine allows', async (t) => {
+  test('an image uses at most as many tiles and tokens as the engine allows', async (t) => {
     /** @param {object} limits */
     async function tokensWith(limits) {
       const engine = await open(t, first, { chatTemplate: texts, ...limits });
@@ -270,7 +270,7 @@ describe('conversations', { skip: shared.skip }, () => {
     }
   });
 
-  test('models are followed as published, or as llama.cpp does', async (t) => {
+  test('mediaLike selects preprocessing as published or as in llama.cpp', async (t) => {
     const type = manifest.types.find((/** @type {any} */ { id }) => id === 'gemma3');
     const wide = partOf(type.cases[0].parts.find((/** @type {any} */ part) => part.image));
     const texts = [];
@@ -282,10 +282,10 @@ describe('conversations', { skip: shared.skip }, () => {
       await engine.generate([wide], any({ ...asked, onToken })).text();
       texts.push(JSON.stringify(tops));
     }
-    assert.notEqual(texts[0], texts[1]); // its image is stretched, or padded
+    assert.notEqual(texts[0], texts[1]); // the image is stretched in one and padded in the other
   });
 
-  test('the memory of the encoders is planned before they are read', async (t) => {
+  test('memory for the encoders is planned before they are loaded', async (t) => {
     const engine = await open(t, first, { chatTemplate: texts });
     const { mediaPlan: plan, memory } = await engine.info();
     assert.ok(plan && plan.weightsBytes > 300_000 && plan.weightsBytes < memory.usedBytes);
@@ -304,7 +304,7 @@ describe('conversations', { skip: shared.skip }, () => {
     assert.equal((await plain.info()).mediaPlan, null);
   });
 
-  test('a file of 256 MiB is refused before it is copied', async (t) => {
+  test('a file of 256 MiB is rejected before it is copied', async (t) => {
     const engine = await open(t, first, { chatTemplate: texts });
     const size = 2 ** 28;
     const large = (/** @type {string} */ head) =>
@@ -349,8 +349,8 @@ describe('conversations', { skip: shared.skip }, () => {
       9000 * 1001,
     );
     desk.remove(desk.add([any(image)]));
-    assert.equal(strips.length, 9, 'one that is left is not resized');
-    // rows of few bytes may become wide ones
+    assert.equal(strips.length, 9, 'a removed image is not resized');
+    // narrow rows may be resized to wide ones
     strips.length = 0;
     const narrow = { kind: 'image', width: 1, height: 65_536, data: new Uint8Array(3 * 65_536) };
     const column = desk.add([any(narrow)]);
@@ -377,7 +377,7 @@ describe('conversations', { skip: shared.skip }, () => {
     assert.deepEqual([answerCall('tokenizeChat', [input], parts), strips], [[1, 2, 3], 1]);
   });
 
-  test('a request that is aborted while its image is encoded leaves nothing', async (t) => {
+  test('a request that is aborted while its image is encoded frees everything', async (t) => {
     const engine = await open(t, first, { chatTemplate: texts });
     const controller = new AbortController();
     const asked = ask(engine, [{ role: 'user', content: content() }], {
@@ -412,7 +412,7 @@ describe('recordings', { skip: shared.skip }, () => {
     return file;
   }
 
-  test('a WAV file, of two channels and another rate', async (t) => {
+  test('a WAV file with two channels and a different sample rate', async (t) => {
     const type = manifest.types.find((/** @type {any} */ { id }) => id === 'qwen3a');
     const engine = await open(t, type, { chatTemplate: texts });
     assert.deepEqual((await engine.info()).media, ['audio']);
@@ -434,7 +434,7 @@ describe('recordings', { skip: shared.skip }, () => {
 });
 
 describe('mmproj files', { skip: shared.skip }, () => {
-  test('broken ones are refused by name', async (t) => {
+  test('errors about broken files start with mmproj', async (t) => {
     let refused = 0;
     for (const { file, expect, why } of manifest.refuse) {
       const mmproj = new Uint8Array(readFileSync(join(folder, file)));
@@ -452,7 +452,7 @@ describe('mmproj files', { skip: shared.skip }, () => {
     assert.equal(refused, 20);
   });
 
-  test('a name on a hub finds, keeps and deletes both files', async (t) => {
+  test('both files are found by name on a hub, cached and deleted', async (t) => {
     const { file, mmproj } = filesOf(first);
     const hub = await startHub({
       'maker/Vision-GGUF': {
@@ -487,7 +487,7 @@ describe('mmproj files', { skip: shared.skip }, () => {
     assert.deepEqual(await names(), []);
   });
 
-  test('anything but a file is refused', async (t) => {
+  test('a value that is not a file is rejected', async (t) => {
     await assert.rejects(openEngine(t, any({ ...filesOf(first), mmproj: 7 })), hasCode('ARG'));
   });
 });

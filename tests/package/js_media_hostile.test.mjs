@@ -1,5 +1,6 @@
-// Images and recordings from an attacker: contents of wrong kinds, rates and lengths, texts that look like media, many images,
-// engines that are closed meanwhile. Each is refused with its position, or read, and the engine answers the next question.
+// Hostile images and recordings: wrong kinds, rates and lengths, text that looks like media markers, many images, engines
+// that are closed during a request. Each input is processed, or rejected with its position, and the engine answers the next
+// question.
 
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
@@ -41,7 +42,7 @@ async function ask(engine, ...parts) {
 const known = (/** @type {string} */ id, /** @type {string} */ name) =>
   messagePartOf(partOf(id, name));
 
-/** @param {number} index @returns {any} an image that no other has */
+/** @param {number} index @returns {any} a unique image */
 const dot = (index) => ({
   type: 'image',
   image: { width: 1, height: 1, data: Uint8Array.of(index, index >> 8, 7) },
@@ -76,7 +77,7 @@ function wavPart({
 const floats = (...values) => Buffer.from(Float32Array.from(values).buffer);
 
 describe('images', { skip }, () => {
-  test('contents of wrong kinds are refused with their position', async (t) => {
+  test('content of the wrong kind is rejected with its position', async (t) => {
     const engine = await open(t, 'gemma3');
     const wanted = await ask(engine, known('gemma3', 'sq'), 'What?');
     const pixels = (/** @type {any} */ data) => ({
@@ -108,7 +109,7 @@ describe('images', { skip }, () => {
     assert.equal(await ask(engine, known('gemma3', 'sq'), 'What?'), wanted);
   });
 
-  test('a failing or wrong decoder of the host is reported with the position of the part', async (t) => {
+  test('a failing or incorrect host decoder is reported with the position of the part', async (t) => {
     /** @type {any} */
     let decoded;
     const decodeImage = async () => (decoded instanceof Error ? Promise.reject(decoded) : decoded);
@@ -127,7 +128,7 @@ describe('images', { skip }, () => {
     assert.equal(await ask(engine, part), await ask(engine, { type: 'image', image: decoded }));
   });
 
-  test('extreme shapes are scaled', async (t) => {
+  test('images with extreme aspect ratios are scaled', async (t) => {
     const engine = await open(t, 'gemma3');
     for (const [width, height] of [
       [1, 65_536],
@@ -142,7 +143,7 @@ describe('images', { skip }, () => {
     });
   });
 
-  test('many that exceed the context are refused before they are encoded', async (t) => {
+  test('more images than fit in the context are rejected before they are encoded', async (t) => {
     const engine = await open(t, 'idefics3', { chatTemplate: lists });
     const { usedBytes: before } = (await engine.info()).memory;
     const many = Array.from({ length: 500 }, (_, index) => dot(index));
@@ -152,7 +153,7 @@ describe('images', { skip }, () => {
       message: `prompt: images and recordings have ${500 * tokens} tokens, limit is 512 (context)`,
     });
     const { usedBytes, peakBytes } = (await engine.info()).memory;
-    assert.ok(usedBytes < before + 16384, 'only the list has grown');
+    assert.ok(usedBytes < before + 16384, 'only the list may grow');
     assert.ok(peakBytes < before + 8 * encodeBytes, `${peakBytes} ${before} ${encodeBytes}`);
     const url = `data:;base64,${btoa('P6 1 1 255\nabc')}`;
     const small = { type: 'image_url', image_url: { url } };
@@ -174,7 +175,7 @@ describe('images', { skip }, () => {
 describe('recordings', { skip }, () => {
   const about = (/** @type {any} */ engine, /** @type {any} */ part) => ask(engine, part, 'What?');
 
-  test('wrong rates, lengths and values are refused with their position', async (t) => {
+  test('wrong rates, lengths and values are rejected with their position', async (t) => {
     const engine = await open(t, 'qwen3a');
     const wanted = await about(engine, known('qwen3a', 'a2'));
     const samples = new Float32Array(8);
@@ -211,7 +212,7 @@ describe('recordings', { skip }, () => {
     assert.equal(await about(engine, known('qwen3a', 'a2')), wanted);
   });
 
-  test('all integers and floats of WAV files, channels, and lengths that are claimed', async (t) => {
+  test('WAV files: all integer and float formats, channels, incorrect lengths in the header', async (t) => {
     const engine = await open(t, 'qwen3a');
     const samplesOf = async (/** @type {any} */ wav) => [
       ...any(await engine.decodeMedia(wavPart(wav))).audio.samples,
@@ -227,7 +228,7 @@ describe('recordings', { skip }, () => {
     assert.deepEqual(await samplesOf({ data: bytes(0, 64, 9) }), [0.5]);
   });
 
-  test('a tone of each rate is the tone at 16 kHz', async (t) => {
+  test('a tone at any sample rate equals the tone at 16 kHz', async (t) => {
     const engine = await open(t, 'qwen3a');
     for (const rate of [3000, 8000, 11025, 22050, 44100, 48000, 96000, 191_999, 768_000]) {
       const length = Math.round(rate / 10);
@@ -245,7 +246,7 @@ describe('recordings', { skip }, () => {
 });
 
 describe('requests', { skip }, () => {
-  test('a text that resembles a marker stays text, and any message may have images', async (t) => {
+  test('text that resembles a marker stays text, and any message may contain images', async (t) => {
     const engine = await open(t, 'gemma3');
     const part = known('gemma3', 'sq');
     const words = '<__media__> <image> <start_of_image> <media-00000000> <|vision_start|>';
@@ -258,7 +259,11 @@ describe('requests', { skip }, () => {
       await count(part, part),
     ];
     const noText = await count({ type: 'text', text: words });
-    assert.equal(both - noText, twice - alone, 'the text costs what it costs without the image');
+    assert.equal(
+      both - noText,
+      twice - alone,
+      'the text takes as many tokens as without the image',
+    );
     for (const role of ['system', 'user', 'assistant']) {
       const messages = [
         { role, content: [part] },
@@ -271,7 +276,7 @@ describe('requests', { skip }, () => {
     }
   });
 
-  test('an engine that is closed while it encodes refuses, and another one answers', async (t) => {
+  test('closing an engine while it encodes rejects its request, and another engine answers', async (t) => {
     const [closed, kept] = [await open(t, 'gemma3'), await open(t, 'gemma3')];
     const part = known('gemma3', 'sq');
     const wanted = await ask(kept, part);
@@ -283,7 +288,7 @@ describe('requests', { skip }, () => {
     assert.equal(await ask(kept, part), wanted);
   });
 
-  test('large images are aborted, and their engine closed, between strips', async (t) => {
+  test('a request can be aborted, or its engine closed, between strips of a large image', async (t) => {
     const engine = await open(t, 'gemma3');
     const part = known('gemma3', 'sq');
     const wanted = await ask(engine, part);
@@ -311,7 +316,7 @@ describe('requests', { skip }, () => {
     await asked;
   });
 
-  test('one of many requests about images is aborted, the others are answered', async (t) => {
+  test('if one of many requests with images is aborted, the others are answered', async (t) => {
     const engine = await open(t, 'gemma3');
     const wanted = await ask(engine, known('gemma3', 'sq'));
     const controllers = Array.from({ length: 6 }, () => new AbortController());

@@ -1,5 +1,5 @@
-// Images and recordings in the interfaces of other libraries, in Node: the Prompt API (expectedInputs), its polyfill's backend, and
-// transformers.js's pipelines, compared with chat completions of the same parts.
+// Images and recordings in interfaces of other libraries, in Node: the Prompt API (expectedInputs), the backend for its
+// polyfill, and transformers.js pipelines. Results are compared with chat completions of the same parts.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -26,7 +26,7 @@ const types = shared.skip
 const any = (/** @type {unknown} */ value) => /** @type {any} */ (value);
 const named = (/** @type {string} */ name) => ({ name });
 
-/** Reads images and audio. */
+/** A model for images and audio. */
 const both = types.find(({ id }) => id === 'gemma4');
 const chatTemplate = '{% for m in messages %}{{ m.content }}{% endfor %}';
 const options = () => ({
@@ -53,7 +53,7 @@ const sound = () => ({
   sampleRate: 16000,
 });
 
-/** @returns {Blob} the samples unchanged: 32-bit floats */
+/** @returns {Blob} a WAV file with the samples as 32-bit floats */
 function wav() {
   const { samples } = sound();
   const head = new DataView(new ArrayBuffer(44));
@@ -130,7 +130,7 @@ describe('the Prompt API', { skip: shared.skip }, () => {
       },
     ]);
 
-  test('availability follows the model, before it is loaded and after', async (t) => {
+  test('availability depends on the model’s inputs, before and after it is loaded', async (t) => {
     const with1 = defineLanguageModel(any(options()));
     assert.equal(await with1.availability({ expectedInputs }), 'available');
     const { mmproj, ...without } = options();
@@ -155,10 +155,10 @@ describe('the Prompt API', { skip: shared.skip }, () => {
     }
     const late = defineLanguageModel(async () => engine);
     const refused = late.create({ expectedInputs });
-    await assert.rejects(refused, named('NotSupportedError')); // it turns out when it is loaded
+    await assert.rejects(refused, named('NotSupportedError')); // known only once the model is loaded
   });
 
-  test('images and recordings are read as in chat completions, also later', async (t) => {
+  test('images and recordings give the same answers as in chat completions, also in later prompts', async (t) => {
     const engine = await openEngine(t, any(options()));
     const LanguageModel = defineLanguageModel(engine);
     const { width, height, bytes } = partOf('image');
@@ -180,7 +180,7 @@ describe('the Prompt API', { skip: shared.skip }, () => {
       const alone = await engine.countTokens(any([{ role: 'user', content: [part] }]));
       assert.ok(
         measured >= alone && used > alone,
-        `${measured} and ${used} tokens, ${alone} alone`,
+        `${measured} measured and ${used} used tokens, but ${alone} for the part only`,
       );
       const twin = await session.clone();
       const next = await session.prompt('And now?', short);
@@ -189,7 +189,7 @@ describe('the Prompt API', { skip: shared.skip }, () => {
     }
   });
 
-  test('bytes are copied when the prompt is given; initialPrompts and append take them, too', async (t) => {
+  test('bytes are copied when prompt() is called; initialPrompts and append accept bytes as well', async (t) => {
     const engine = await openEngine(t, any(options()));
     const LanguageModel = defineLanguageModel(engine);
     const buffer = await ppm().arrayBuffer();
@@ -202,7 +202,7 @@ describe('the Prompt API', { skip: shared.skip }, () => {
     assert.equal(await session.prompt('Say it.', short), await other.prompt('Say it.', short));
   });
 
-  test('invalid inputs are refused', async (t) => {
+  test('invalid inputs are rejected', async (t) => {
     const LanguageModel = defineLanguageModel(await openEngine(t, any(options())));
     const session = await LanguageModel.create(exact);
     const text = await LanguageModel.create();
@@ -235,7 +235,7 @@ describe('the Prompt API', { skip: shared.skip }, () => {
     await assert.rejects(tools.prompt(said('tool-response', value)), named('NotSupportedError'));
   });
 
-  test('a constraint’s words come after the image', async (t) => {
+  test('instructions about a response constraint follow the image', async (t) => {
     const engine = await openEngine(t, any(options()));
     const session = await defineLanguageModel(engine).create(exact);
     const responseConstraint = { type: 'string', maxLength: 4 };
@@ -244,7 +244,7 @@ describe('the Prompt API', { skip: shared.skip }, () => {
     assert.equal(typeof JSON.parse(answer), 'string');
   });
 
-  test('the polyfill’s inlineData', async (t) => {
+  test('the polyfill accepts inlineData', async (t) => {
     const engine = await openEngine(t, any(options()));
     const Backend = definePolyfillBackend(engine);
     assert.equal(Backend.availability({ expectedInputs }), 'available');
@@ -276,7 +276,7 @@ describe('pipelines', { skip: shared.skip }, () => {
   const image = () => ({ type: 'image', image: ppm() });
   const text = { type: 'text', text: 'What is it?' };
 
-  test('image-text-to-text: a chat, several, images with a text or a chat', async (t) => {
+  test('image-text-to-text: one chat, several chats, images with a string or a chat', async (t) => {
     const engine = await openEngine(t, any(options()));
     const describeImage = await pipeline('image-text-to-text', engine);
     const content = await answerOf(engine, [image(), text], { repeat_last_n: -1 });
@@ -309,7 +309,7 @@ describe('pipelines', { skip: shared.skip }, () => {
     await assert.rejects(any(describeImage)(ppm()), hasCode('ARG'));
   });
 
-  test('automatic-speech-recognition: recordings, samples, several', async (t) => {
+  test('automatic-speech-recognition: files, samples, several inputs', async (t) => {
     const engine = await openEngine(t, any(options()));
     const transcribe = await pipeline('automatic-speech-recognition', engine);
     const asked = async (/** @type {any} */ audio, /** @type {string} */ words) => {
@@ -346,7 +346,7 @@ describe('pipelines', { skip: shared.skip }, () => {
     await assert.rejects(transcribe(wav(), any({ num_beams: 4 })), hasCode('UNSUPPORTED'));
   });
 
-  test('a model without the encoder is refused by name', async (t) => {
+  test('a model without the encoder is rejected with an error that names it', async (t) => {
     const engine = await openEngine(t);
     const describeImage = await pipeline('image-text-to-text', engine);
     await assert.rejects(describeImage(ppm(), 'What?'), hasCode('UNSUPPORTED'));
@@ -355,7 +355,7 @@ describe('pipelines', { skip: shared.skip }, () => {
   });
 });
 
-test('a recording is cut in quiet places, and all samples are kept', () => {
+test('a recording is cut at quiet positions, and all samples are kept', () => {
   const samples = new Float32Array(16000 * 5).fill(0.5);
   samples.fill(0, 16000 * 2 - 5000, 16000 * 2 - 4000);
   const pieces = cutSamples(samples, 2);

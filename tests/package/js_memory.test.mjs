@@ -1,5 +1,5 @@
-// The web build's memory: its allocator, its peak against the plan, no growth while decoding, addresses
-// above 2 GiB.
+// The web build's memory: its allocator, its peak compared with the plan, no growth while decoding,
+// addresses above 2 GiB.
 
 import assert from 'node:assert/strict';
 import { readFileSync, statSync } from 'node:fs';
@@ -33,7 +33,7 @@ const folder = temporaryFolder();
 const builds = ['simd128-single', 'simd128-threads'];
 const relaxedBuilds = ['relaxed-single', 'relaxed-threads'];
 
-// Node 20 has relaxed SIMD behind a flag, and its baseline compiler gets the dot wrong
+// Node 20 has relaxed SIMD only with a flag, and its baseline compiler miscompiles the dot product
 if (!WebAssembly.validate(readFileSync(join(dist, 'wasm/wick-relaxed-single.wasm')))) {
   setFlagsFromString('--experimental-wasm-relaxed-simd');
   setFlagsFromString('--no-liftoff');
@@ -42,7 +42,7 @@ if (!WebAssembly.validate(readFileSync(join(dist, 'wasm/wick-relaxed-single.wasm
 /** @param {string} build */
 const compile = (build) => WebAssembly.compile(readFileSync(join(dist, `wasm/wick-${build}.wasm`)));
 
-/** A small generator, so that a failure can be repeated (Marsaglia's xorshift32). */
+/** A small random generator, so that failures are reproducible (Marsaglia's xorshift32). */
 function makeRandom(seed = 1) {
   let state = seed;
   return (/** @type {number} */ below) => {
@@ -57,14 +57,14 @@ function makeRandom(seed = 1) {
 async function startInstance({ helpers = 0 } = {}) {
   const module = await compile(helpers > 0 ? 'simd128-threads' : 'simd128-single');
   const created = createMemory({ shared: helpers > 0, helpers });
-  if (!created) throw new Error('memory was refused');
+  if (!created) throw new Error('memory could not be allocated');
   const { memory, maximum } = created;
   const exports = instantiate(module, memory, {});
   exports.start(helpers, maximum);
   return { memory, exports };
 }
 
-test('the allocator: blocks are aligned, do not overlap, are kept, and join when they are free', async () => {
+test('the allocator: blocks are aligned, do not overlap, keep their contents, and merge when freed', async () => {
   const { memory, exports } = await startInstance();
   const random = makeRandom();
   /** @type {{address: number, size: number, mark: number}[]} */
@@ -99,11 +99,11 @@ test('the allocator: blocks are aligned, do not overlap, are kept, and join when
   assert.ok(grown < most * 1.5 + 2 ** 20, `${grown} bytes for ${most}`);
   for (const { address, size } of held) exports.free(address, size);
   const all = grown - exports.__heap_base.value - 64;
-  assert.notEqual(exports.alloc(all) >>> 0, 0, 'the free blocks did not join');
+  assert.notEqual(exports.alloc(all) >>> 0, 0, 'the free blocks did not merge');
   assert.equal(memory.buffer.byteLength, grown);
 });
 
-test('the allocator grows the memory by the missing bytes for a big block, and refuses a bigger one', async () => {
+test('the allocator grows memory only by the missing bytes, and fails above the maximum', async () => {
   const { memory, exports } = await startInstance({ helpers: 1 });
   const before = memory.buffer.byteLength;
   const free = before - exports.__heap_base.value - 131072;
@@ -114,12 +114,12 @@ test('the allocator grows the memory by the missing bytes for a big block, and r
   assert.notEqual(exports.alloc(1000) >>> 0, 0);
 });
 
-test('linear memory peaks within 1.1 x (file + KV + scratch as planned)', async (t) => {
+test('linear memory peaks at no more than 1.1 x the planned file + KV + scratch size', async (t) => {
   const file = join(folder, '100mb.gguf');
   await synthesize('100mb', 'q8_0', file);
   for (const threads of [1, 2]) {
     const engine = await openEngine(t, { file, threads, contextSize: 256 });
-    // the whole context, so that all pages exist
+    // fill the context, so that all pages are allocated
     const full = engine.generate(await engine.tokenize('a '.repeat(230)), { ignoreEnd: true });
     await full.text();
     assert.equal(full.result?.finishReason, 'length');
@@ -130,7 +130,7 @@ test('linear memory peaks within 1.1 x (file + KV + scratch as planned)', async 
     t.diagnostic(
       `${threads} thread(s): ${memory.linearBytes} bytes, ${ratio.toFixed(3)} of the plan`,
     );
-    assert.ok(ratio <= 1.1, `${ratio} times the plan`);
+    assert.ok(ratio <= 1.1, `${ratio} times the planned size`);
     await engine.close();
   }
 });
@@ -151,7 +151,7 @@ function startHelper(module, memory) {
 /**
  * @param {string} build
  * @param {number} wasteBytes
- * @param {Partial<import('../../js/wasm/engine_records.js').NativeConfig>} [more] two threads are the most
+ * @param {Partial<import('../../js/wasm/engine_records.js').NativeConfig>} [more] at most two threads
  */
 async function loadDirectly(build, wasteBytes, more = {}) {
   const config = {
@@ -215,7 +215,7 @@ function speak(native, onStep = () => {}) {
   return text;
 }
 
-test('addresses above 2 GiB: the same text, tokens and facts as below', async () => {
+test('addresses above 2 GiB give the same text, tokens and info as lower ones', async () => {
   for (const build of builds) {
     const low = await loadDirectly(build, 0);
     const high = await loadDirectly(build, 2.2 * 2 ** 30);
@@ -245,22 +245,22 @@ function memoryOf(native) {
 for (const build of [...builds, ...relaxedBuilds]) {
   const counts = build.endsWith('threads') ? [1, 2] : [1];
   for (const threads of counts) {
-    test(`decoding allocates nothing and grows nothing: ${build}, ${threads} thread(s)`, async () => {
+    test(`decoding neither allocates nor grows memory: ${build}, ${threads} thread(s)`, async () => {
       const native = await loadDirectly(build, 0, { threads });
       await waitUntil(() => native.info().threads === threads, 'the helper');
       speak(native);
       /** @type {ReturnType<typeof memoryOf>[]} */
       const seen = [];
       speak(native, () => seen.push(memoryOf(native)));
-      // submitting takes memory, and so does the first step (the request's pages)
+      // submitting allocates, and so does the first step (the request's pages)
       const decoding = seen.slice(2);
       assert.ok(decoding.length > 40);
       for (const state of decoding) assert.deepEqual(state, decoding[0]);
       native.destroy();
     });
 
-    test(`nor do several requests with proposals: ${build}, ${threads} thread(s)`, async () => {
-      // room for all of the four at their ends, and for two
+    test(`several requests with speculation neither allocate nor grow memory: ${build}, ${threads} thread(s)`, async () => {
+      // enough for the final length of all four requests, and for two
       for (const kvTokens of [1024, 192]) {
         const native = await loadDirectly(build, 0, { threads, contextSize: 128, kvTokens });
         await waitUntil(() => native.info().threads === threads, 'the helper');
@@ -268,7 +268,7 @@ for (const build of [...builds, ...relaxedBuilds]) {
         const proposed = native.stats().tokens.proposed;
         const seen = runTogether(native);
         assert.ok(native.stats().tokens.proposed > proposed, 'nothing was proposed');
-        // giving way and coming back may allocate, as submitting does: never from the system
+        // preemption and resumption may allocate, as submitting does, but never grow linear memory
         assert.equal(new Set(seen.map(({ linearBytes }) => linearBytes)).size, 1);
         const first = seen.findIndex(({ preempted }) => preempted > seen[0].preempted);
         assert.equal(first >= 0, kvTokens === 192);
@@ -282,7 +282,7 @@ for (const build of [...builds, ...relaxedBuilds]) {
   }
 }
 
-/** Four requests at once. @param {NativeEngine} native @returns memory after each step */
+/** Runs four requests at once. @param {NativeEngine} native @returns memory after each step */
 function runTogether(native) {
   for (let index = 0; index < 4; index++) {
     native.submit({ ...request, maxTokens: 80, priority: index, speculation: 'always' });
@@ -298,8 +298,8 @@ function runTogether(native) {
 }
 
 /**
- * Requests that continue allocate nothing: only one that gave way does, when it tries to come back,
- * before a pass, and not repeatedly.
+ * Checks that running requests do not allocate: only a preempted request does, when it tries to
+ * resume, before a pass, and not repeatedly.
  * @param {ReturnType<typeof runTogether>} seen
  */
 function checkAfterGivingWay(seen) {

@@ -1,4 +1,4 @@
-// engine.metrics(): what the ops took, as JSON and as Prometheus text, and that it costs next to
+// engine.metrics(): time per op, as JSON and as Prometheus text, and that metrics cost almost
 // nothing.
 
 import assert from 'node:assert/strict';
@@ -11,12 +11,12 @@ const products = /** @type {const} */ (['qkv', 'attn_output', 'gate_up', 'down',
 const speak = (engine, maxTokens = 16) =>
   engine.generate('A lamp', { temperature: 0, maxTokens, ignoreEnd: true }).text();
 
-test('metrics that are off reject with an error', async (t) => {
+test('metrics() rejects if metrics are off', async (t) => {
   const engine = await openEngine(t);
   await assert.rejects(engine.metrics(), hasCode('NODATA'));
 });
 
-test('on: every op is counted, timed and weighed, and the text is the same', async (t) => {
+test('with metrics on, calls, time and bytes of every op are counted, and the output is unchanged', async (t) => {
   const plain = await openEngine(t);
   const engine = await openEngine(t, { file: modelPath, metrics: true });
   assert.equal(await speak(engine), await speak(plain));
@@ -32,7 +32,7 @@ test('on: every op is counted, timed and weighed, and the text is the same', asy
     assert.ok(/** @type {number} */ (decode[op].gb_per_s) > 0, op);
     assert.ok(/** @type {number} */ (decode[op].gmac_per_s) > 0, op);
   }
-  // The products of a token read all weights except norms.
+  // the matrix products of a token read all weights except norms
   const bytes = products.reduce((sum, op) => sum + decode[op].bytes, 0) / 15;
   assert.ok(Math.abs(bytes / plan.weightsBytes - 1) < 0.02, `${bytes} of ${plan.weightsBytes}`);
   const share = Object.values(decode).reduce((sum, op) => sum + op.share, 0);
@@ -48,7 +48,11 @@ test('Prometheus text, and reset', async (t) => {
   await speak(engine);
   const { dispatches } = (await engine.metrics()).dispatch;
   assert.ok(dispatches > 0);
-  assert.equal((await engine.metrics()).dispatch.dispatches, dispatches, 'not asked to reset');
+  assert.equal(
+    (await engine.metrics()).dispatch.dispatches,
+    dispatches,
+    'must not be reset without the option',
+  );
   const text = await engine.metrics({ format: 'prometheus', reset: true });
   assert.match(text, /^# TYPE wick_op_latency_us histogram$/m);
   assert.match(text, /^wick_op_macs_total\{pass="decode",op="logits"\} [1-9]\d+$/m);

@@ -1,5 +1,5 @@
-// The engine's exports with JavaScript's types, over a fake instance: which function is
-// called with which numbers, what memory contains during the call, and that every block is freed.
+// The JavaScript wrapper of the engine's exports, with a fake instance: which function is called
+// with which numbers, what memory contains during the call, and that every block is freed.
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
@@ -22,7 +22,7 @@ const STAGING_BYTES = 262144;
 function instanceOf() {
   let memory = new WebAssembly.Memory({ initial: 20, maximum: 40 });
   const view = () => new DataView(memory.buffer);
-  /** @type {Map<number, number>} sizes by addresses */
+  /** @type {Map<number, number>} block sizes by address */
   const blocks = new Map();
   /** @type {any[]} */
   const log = [];
@@ -62,7 +62,7 @@ function instanceOf() {
   return {
     ...{ exports, heap, state, log, acts, blocks, memory },
     native: new NativeEngine(heap, exports, ENGINE, state),
-    /** @param {WebAssembly.Memory} own that an instance was made with */
+    /** @param {WebAssembly.Memory} own the memory of the instance */
     use(own) {
       memory = own;
     },
@@ -101,7 +101,7 @@ function instanceOf() {
 }
 
 describe('loading', () => {
-  test('numbers by their places', () => {
+  test('results are read from the right indices', () => {
     const { native, numbers, log } = instanceOf();
     numbers(3, 2 ** 40 + 5, 7, 8, 9, 10, 11, 12, 13);
     assert.deepEqual(native.nextRange(), { file: 3, offset: 2 ** 40 + 5, length: 7 });
@@ -173,7 +173,7 @@ describe('loading', () => {
     acts.load_end = () => fails(17, 'too short');
     assert.throws(() => native.endFile(0, 1), { code: 'TRUNCATED' });
     assert.equal(blocks.size, 1);
-    native.destroy(); // before all had arrived
+    native.destroy(); // before all bytes have arrived
     assert.equal(blocks.size, 0);
   });
 });
@@ -202,7 +202,7 @@ test('memory that has grown is visible to every read', () => {
 });
 
 describe('errors', () => {
-  test('have the status, the option, the place and the numbers', () => {
+  test('contain the status, the option, the offset and the numbers', () => {
     const { native, acts, fails } = instanceOf();
     acts.request_submit = () => {
       fails(1, 'top_p is 2', 'top_p');
@@ -229,7 +229,7 @@ describe('errors', () => {
     });
   });
 
-  test('no room is NOMEM, other errors stay what they are; blocks are freed', () => {
+  test('a failed allocation is reported as NOMEM, other errors are unchanged, and blocks are freed', () => {
     const { native, acts, blocks, full } = instanceOf();
     acts.chat_set_template = () => {
       throw new WebAssembly.RuntimeError('unreachable');
@@ -244,8 +244,8 @@ describe('errors', () => {
   });
 });
 
-describe('texts', () => {
-  test('to tokens: twice if there are more than bytes', () => {
+describe('strings', () => {
+  test('are tokenized, twice if there are more tokens than bytes', () => {
     const { native, acts, log, blocks, text, numbers, memory } = instanceOf();
     const answer =
       (/** @type {number[]} */ tokens, /** @type {number} */ status = 0) =>
@@ -282,7 +282,7 @@ describe('texts', () => {
     assert.throws(() => native.tokenize('é!', 3));
   });
 
-  test('from tokens, and the bytes of one', () => {
+  test('are decoded from tokens, and the bytes of one token are returned', () => {
     const { native, acts, log, ints, numbers, put, blocks, fails } = instanceOf();
     acts.detokenize_bytes_max = (_, count) => 10 * count;
     acts.detokenize = (_, ids, count, whole, special, out) => {
@@ -291,7 +291,7 @@ describe('texts', () => {
       numbers(6 + 10 * whole + 100 * special - 10 * whole - 100 * special);
       return 0;
     };
-    assert.equal(native.detokenize([4, -5], { whole: true, special: false }), 'fïn\ufffd'); // cut within …
+    assert.equal(native.detokenize([4, -5], { whole: true, special: false }), 'fïn\ufffd'); // cut inside a character
     native.detokenize([4, -5], { whole: false, special: true });
     const flags = log.filter(([name]) => name === 'detokenize').map((call) => call.slice(4, 6));
     assert.deepEqual(flags, [
@@ -314,7 +314,7 @@ describe('texts', () => {
     assert.throws(() => native.detokenize([1], { whole: true, special: true }), { code: 'RANGE' });
   });
 
-  test('of the engine: their size is asked first, and may have grown', () => {
+  test('from the engine: the size is requested first, and may have grown meanwhile', () => {
     const { native, acts, log, put, blocks } = instanceOf();
     /** @type {[string, () => unknown, number[]][]} */
     const texts = [
@@ -350,7 +350,7 @@ describe('texts', () => {
       if (out !== 0) put('a'.repeat(90), out);
       return out === 0 ? 10 : 90;
     };
-    assert.equal(native.metricsText(), 'a'.repeat(74)); // more than 64 bytes more: what fits
+    assert.equal(native.metricsText(), 'a'.repeat(74)); // grown by more than 64 bytes: truncated
     for (const name of ['metrics_json', 'metrics_prometheus']) acts[name] = () => 0;
     assert.deepEqual([native.metrics(), native.metricsText()], [undefined, undefined]);
     native.resetMetrics();
@@ -427,7 +427,7 @@ describe('requests', () => {
     ...{ printSpecial: false, priority: 0 },
   });
 
-  test('are records, and numbers without a sign', () => {
+  test('are passed as records, with unsigned numbers', () => {
     const { native, acts, log, ints, text, blocks, memory } = instanceOf();
     acts.request_submit = (_, at) => {
       const words = ints(at, layout.REQUEST_FIELDS);
@@ -484,7 +484,7 @@ describe('requests', () => {
     ]);
   });
 
-  test('events are read where they are, if there are any', () => {
+  test('events are read from the engine’s memory, if there are any', () => {
     const { native, acts, numbers, memory } = instanceOf();
     acts.events_take = () => 600_000;
     numbers(0);
@@ -545,7 +545,7 @@ describe('requests', () => {
     log.length = 0;
     const { vector, tokens } = native.embedded(4);
     assert.deepEqual([[...vector], tokens], [[1, 2, 3, -4, 5, 0.5], 7]);
-    assert.equal(native.embedStep(900), 2); // the first number
+    assert.equal(native.embedStep(900), 2); // the first result
     native.embedEnd();
     assert.deepEqual(log, [
       ...[
@@ -559,7 +559,7 @@ describe('requests', () => {
     assert.throws(() => native.embedStep(1), { code: 'UNSUPPORTED' });
   });
 
-  test('calls that are described by their row', () => {
+  test('calls described by a row of the table', () => {
     const { native, acts, log, text, numbers, memory, blocks, fails } = instanceOf();
     const call = (/** @type {any} */ row, /** @type {any[]} */ args) =>
       native.call({ native: 'f', takes: [], ...row }, args);
@@ -611,7 +611,7 @@ describe('requests', () => {
       ['state_bytes', ENGINE, 9, 2, 3],
       ['state_save', ENGINE, 9, 2, 3],
     ]);
-    assert.equal(state.take(0, 1), false); // it has ended
+    assert.equal(state.take(0, 1), false); // all bytes were taken
     acts.state_load = () => {
       assert.ok(state.give(700_000, 3));
       numbers(12, 34);
@@ -634,7 +634,7 @@ describe('requests', () => {
   });
 });
 
-test('the adapters of a request are passed one after the other, each by number and scale', () => {
+test('the adapters of a request are passed one by one, each by number and scale', () => {
   let made = 0;
   const engine = { run: () => ++made, check: () => {} };
   const table = new AdapterTable(/** @type {any} */ (engine));
@@ -668,7 +668,7 @@ describe('an engine', () => {
     memoryLimit: 0,
   });
 
-  /** @param {import('node:test').TestContext} t @param {ReturnType<typeof instanceOf>} made the new instances */
+  /** @param {import('node:test').TestContext} t @param {ReturnType<typeof instanceOf>} made replaces new instances */
   function pretend(t, made) {
     /** @type {any[]} */
     const envs = [];
@@ -687,7 +687,7 @@ describe('an engine', () => {
     return envs;
   }
 
-  test('is made with its helpers’ memory, used with a draft, and ended with all of it', async (t) => {
+  test('is created with its helpers’ memory, used with a draft, and destroyed with both', async (t) => {
     for (const [bytes, helpers] of /** @type {[Uint8Array<ArrayBuffer>, number][]} */ ([
       [smallest, 0],
       [threaded, 2],
@@ -699,7 +699,7 @@ describe('an engine', () => {
         const words = ints(at, layout.CONFIG_FIELDS);
         const { KV_F16 } = layout;
         assert.deepEqual(words.slice(0, 7), [0, 0, 1, 2, 0, 67108864, 30000000]);
-        // by default tables are inside
+        // by default, tables are loaded into memory
         assert.deepEqual(words.slice(7, 16), [...Array(6).fill(0), 3, KV_F16, KV_F16]);
         assert.deepEqual(words.slice(16), [0, 0, 0, 0, 0, 1, 0]);
         return -64;
@@ -745,7 +745,7 @@ describe('an engine', () => {
     }
   });
 
-  test('is refused: no memory, no room to waste, a configuration, a draft', async (t) => {
+  test('creation fails without memory or space for waste, or with a wrong configuration or draft', async (t) => {
     const made = instanceOf();
     pretend(t, made);
     const [module, shared] = [smallest, threaded].map((bytes) => new WebAssembly.Module(bytes));
@@ -776,7 +776,7 @@ describe('an engine', () => {
     made.log.length = 0;
     native.destroy();
     const ended = made.log.filter(([call]) => call === 'engine_destroy');
-    assert.equal(ended.length, 1); // the draft was not taken
+    assert.equal(ended.length, 1); // the rejected draft is not destroyed with it
     const { Memory } = WebAssembly;
     t.after(() => {
       WebAssembly.Memory = Memory;
@@ -790,12 +790,12 @@ describe('an engine', () => {
       code: 'NO_SHARED_MEMORY',
       message,
     });
-    // without helpers no memory is shared
+    // without helpers, memory is not shared
     const alone = { ...config, threads: 1 };
     await assert.rejects(NativeEngine.create(shared, alone), { code: 'NOMEM', message });
   });
 
-  test('the largest memory that the host grants', (t) => {
+  test('memory is as large as the host allows', (t) => {
     const { Memory } = WebAssembly;
     t.after(() => {
       WebAssembly.Memory = Memory;

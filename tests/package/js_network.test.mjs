@@ -1,4 +1,4 @@
-// Models by address over a network that misbehaves: every fault is either overcome or reported.
+// Models loaded by URL over an unreliable network: every fault is either handled or reported.
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -17,7 +17,7 @@ const model = readFileSync(modelPath);
  */
 
 /**
- * A server for one test that answers as `handler` likes and remembers its requests.
+ * A server for one test that responds through `handler` and records its requests.
  * @param {import('node:test').TestContext} t
  * @param {(request: Request, response: Response, count: number) => void} handler `count` from 1
  */
@@ -38,11 +38,11 @@ async function listen(t, handler) {
   return { url: `http://127.0.0.1:${port}/model.gguf`, asked };
 }
 
-/** @param {Request} request @returns {number} where the range begins, 0 without one */
+/** @param {Request} request @returns {number} where the range begins, 0 without a range */
 const startOf = (request) => Number(/^bytes=(\d+)-$/.exec(request.headers.range ?? '')?.[1] ?? 0);
 
 /**
- * Answers requests, up to `limit` bytes, and then cuts the connection.
+ * Responds with up to `limit` bytes, and then drops the connection.
  * @param {Request} request
  * @param {Response} response
  * @param {{limit?: number, headers?: Record<string, string>}} [options]
@@ -72,12 +72,12 @@ async function assertWhole(engine) {
 
 /** @type {string | null} */
 let wantedFingerprint;
-test('the model from the disk', async (t) => {
+test('loads the model from disk', async (t) => {
   wantedFingerprint = (await (await openEngine(t)).info()).fingerprint;
   assert.match(String(wantedFingerprint), /^[0-9a-f]+$/);
 });
 
-describe('overcome', () => {
+describe('faults that are handled', () => {
   test('no Content-Length', async (t) => {
     const { url } = await listen(t, (_, response) => {
       response.writeHead(200);
@@ -115,7 +115,7 @@ describe('overcome', () => {
     );
   });
 
-  test('a connection that breaks repeatedly is resumed where it broke', async (t) => {
+  test('a download that breaks repeatedly is resumed where it broke', async (t) => {
     const { url, asked } = await listen(t, (request, response, count) => {
       answer(request, response, { limit: count <= 4 ? 600_000 : Number.POSITIVE_INFINITY });
     });
@@ -130,7 +130,7 @@ describe('overcome', () => {
     assert.deepEqual(phases, new Set(['loading', 'retrying', 'ready']));
   });
 
-  test('… within the directory, too', async (t) => {
+  test('… also within the directory', async (t) => {
     const { url, asked } = await listen(t, (request, response, count) => {
       answer(request, response, { limit: count === 1 ? 7 : count === 2 ? 3000 : 1e9 });
     });
@@ -141,7 +141,7 @@ describe('overcome', () => {
     );
   });
 
-  test('… by a server that ignores Range', async (t) => {
+  test('… from a server that ignores Range', async (t) => {
     const { url, asked } = await listen(t, (_, response, count) => {
       response.writeHead(200, { 'Content-Length': model.length });
       if (count > 1) response.end(model);
@@ -152,7 +152,7 @@ describe('overcome', () => {
     assert.equal(asked.length, 2);
   });
 
-  test('… while the body was compressed: from the beginning', async (t) => {
+  test('… from the beginning if the body is compressed', async (t) => {
     const body = gzipSync(model, { level: 1 });
     const { url, asked } = await listen(t, (_, response, count) => {
       response.writeHead(200, { 'Content-Encoding': 'gzip', ETag: '"z"' });
@@ -204,12 +204,12 @@ describe('overcome', () => {
     assert.ok(performance.now() - start >= 1250);
   });
 
-  test('a server that stalls for the stall time is left', async (t) => {
+  test('a connection that stalls for the stall time is dropped', async (t) => {
     const hungUp = [new AbortController(), new AbortController()];
     const { url, asked } = await listen(t, (request, response, count) => {
       if (count > 2) return answer(request, response);
       response.on('close', () => hungUp[count - 1].abort());
-      const start = startOf(request); // the first gives half of it, the second not even a head
+      const start = startOf(request); // the first sends half of the file, the second not even headers
       if (count === 1) {
         response.writeHead(200, { 'Content-Length': model.length - start, ETag: '"one"' });
         response.write(model.subarray(0, 600_000));
@@ -229,7 +229,7 @@ describe('overcome', () => {
     assert.equal(silent.asked.length, 2);
   });
 
-  test('… and with a stall time of 0 waited for', async (t) => {
+  test('… but with a stall time of 0, the download waits', async (t) => {
     const { url, asked } = await listen(t, (request, response) => {
       setTimeout(() => answer(request, response), 300);
     });
@@ -287,11 +287,11 @@ describe('overcome', () => {
     });
     const before = timers();
     const opening = source.open(0, 0).catch((error) => error);
-    await waitUntil(() => timers() > before && asked.length === 1, 'the first answer');
+    await waitUntil(() => timers() > before && asked.length === 1, 'the first response');
     await new Promise((settle) => setTimeout(settle, 100));
     source.close();
     assert.equal((await opening).code, 'HTTP');
-    assert.ok(timers() <= before, 'timers that are gone');
+    assert.ok(timers() <= before, 'the timer is cleared');
   });
 
   test('headers are sent with every request', async (t) => {
@@ -304,12 +304,12 @@ describe('overcome', () => {
     assert.equal(asked.length, 2);
   });
 
-  test('only the directory is read if no more is needed', async (t) => {
+  test('with directoryOnly, only the directory is read', async (t) => {
     const hungUp = new AbortController();
     const { url, asked } = await listen(t, (_, response) => {
       response.writeHead(200, { 'Content-Length': model.length });
       response.on('close', () => hungUp.abort());
-      response.write(model.subarray(0, model.length >> 1)); // and no more, however long one waits
+      response.write(model.subarray(0, model.length >> 1)); // the rest is never sent
     });
     await openEngine(t, { url, directoryOnly: true });
     if (!hungUp.signal.aborted) await once(hungUp.signal, 'abort');
@@ -317,7 +317,7 @@ describe('overcome', () => {
   });
 });
 
-describe('reported', () => {
+describe('faults that are reported', () => {
   /**
    * @param {Promise<unknown>} promise
    * @param {string} code
@@ -334,7 +334,7 @@ describe('reported', () => {
     return error;
   }
 
-  test('404 and 403: at once, with the status', async (t) => {
+  test('404 and 403: immediately, with the status', async (t) => {
     for (const status of [404, 403]) {
       const { url, asked } = await listen(t, (_, response) => response.writeHead(status).end('no'));
       const error = await assertFails(
@@ -347,7 +347,7 @@ describe('reported', () => {
     }
   });
 
-  test('which statuses are tried again', async (t) => {
+  test('only some statuses are retried', async (t) => {
     for (const status of [400, 401, 403, 404, 410, 428, 430, 499]) {
       const { url, asked } = await listen(t, (_, response) => response.writeHead(status).end());
       await assertFails(createEngine({ url, retries: 1 }), 'HTTP', new RegExp(`${status}`));
@@ -363,7 +363,7 @@ describe('reported', () => {
     }
   });
 
-  test('500, again and again', async (t) => {
+  test('500 for every request', async (t) => {
     const { url, asked } = await listen(t, (_, response) => response.writeHead(500).end());
     await assertFails(createEngine({ url, retries: 2 }), 'HTTP', /500/);
     assert.equal(asked.length, 3);
@@ -383,7 +383,7 @@ describe('reported', () => {
     await assertFails(createEngine({ url: lying.url }), 'NOT_GGUF', /web page/);
   });
 
-  test('nobody there', async (t) => {
+  test('an unreachable server', async (t) => {
     const { url } = await listen(t, () => {});
     const elsewhere = url.replace(/:\d+/, ':1');
     await assertFails(
@@ -405,11 +405,11 @@ describe('reported', () => {
     );
     assert.deepEqual(
       asked.map(({ range }) => range),
-      [undefined, 'bytes=100000-', undefined], // the last try has no range: that may be what fails
+      [undefined, 'bytes=100000-', undefined], // the last attempt has no range, in case ranges cause the failure
     );
   });
 
-  test('a file that was changed in between: of another size, of the same size', async (t) => {
+  test('a file that changed during the download, with a different size or the same', async (t) => {
     const words = /changed while it was being downloaded/;
     for (const [text, code, said] of /** @type {[string, string, RegExp][]} */ ([
       ['GGUF, but shorter', 'CHANGED', words],
@@ -423,12 +423,12 @@ describe('reported', () => {
     }
     const { url } = await listen(t, (request, response, count) => {
       if (count === 1) answer(request, response, { limit: 600_000 });
-      else answer(request, response, { headers: { ETag: '"two"' } }); // heedless of If-Range
+      else answer(request, response, { headers: { ETag: '"two"' } }); // ignores If-Range
     });
     await assertFails(createEngine({ url }), 'CHANGED', words);
   });
 
-  test('a file that is shorter than its directory says: before its end, by its length', async (t) => {
+  test('a file that is shorter than its directory requires', async (t) => {
     const short = model.subarray(0, 2_000_000);
     const { url } = await listen(t, (_, response) => {
       response.writeHead(200, { 'Content-Length': short.length }).end(short);
@@ -436,7 +436,7 @@ describe('reported', () => {
     await assertFails(createEngine({ url }), 'TRUNCATED', /\w/);
   });
 
-  test('416 again and again, after a connection that broke; 416 at once', async (t) => {
+  test('416 for every request after a broken connection, and for the first request', async (t) => {
     const { url, asked } = await listen(t, (request, response, count) => {
       if (count === 1) answer(request, response, { limit: 600_000 });
       else response.writeHead(416).end();
@@ -467,7 +467,7 @@ describe('reported', () => {
     assert.equal(asked.length, 0);
   });
 
-  test('an empty answer', async (t) => {
+  test('an empty response', async (t) => {
     const { url } = await listen(t, (_, response) => response.writeHead(200).end());
     await assertFails(createEngine({ url }), 'TRUNCATED', /\w/);
   });

@@ -1,5 +1,5 @@
-// The npm package under Node: options of the wrong kind, with unknown names, or over the limits are refused with a message,
-// and the engine continues.
+// The npm package under Node: options that have the wrong type or an unknown name or exceed a limit are rejected with a
+// message, and the engine continues.
 
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
@@ -18,7 +18,7 @@ import {
 
 const question = /** @type {const} */ ([{ role: 'user', content: 'What is Wick?' }]);
 
-describe('settings of the wrong kind', () => {
+describe('options of the wrong type', () => {
   test('an invalid folder, callback or signal is a typed error', async () => {
     await assert.rejects(createEngine({ file: root }), hasCode('IO'));
     const onProgress = /** @type {any} */ (5);
@@ -31,7 +31,7 @@ describe('settings of the wrong kind', () => {
     await assert.rejects(createEngine({ file: 'a', signal }), hasCode('ARG'));
   });
 
-  test('a boolean is neither a text nor a number', async (t) => {
+  test('strings and numbers are not accepted as booleans', async (t) => {
     const wrong = ['false', 'no', 1, 0, NaN, {}, []];
     const names = ['metrics', 'directoryOnly', 'prefixCache'];
     for (const [name, value] of names.flatMap((one) => wrong.map((value) => [one, value]))) {
@@ -54,7 +54,7 @@ describe('settings of the wrong kind', () => {
     }
   });
 
-  test('a pre-tokenizer is one of those that are known', async (t) => {
+  test('an unknown pre-tokenizer is rejected', async (t) => {
     const unknown = createEngine({ file: modelPath, directoryOnly: true, preTokenizer: 'nope' });
     await assert.rejects(unknown, (/** @type {any} */ error) => {
       assert.match(error.message, /'nope' is not supported/);
@@ -64,19 +64,19 @@ describe('settings of the wrong kind', () => {
     await assert.rejects(createEngine({ file: modelPath, preTokenizer: number }), hasCode('ARG'));
     const options = { file: modelPath, directoryOnly: true };
     const engine = await openEngine(t, { ...options, preTokenizer: 'whitespace' });
-    // its words are merged from characters: a space is not a token of this vocabulary
+    // it merges words from characters, and this vocabulary has no token for a space
     const own = await openEngine(t, options);
     assert.notDeepEqual(await engine.tokenize('a fox'), await own.tokenize('a fox'));
   });
 
-  test('a source of the wrong kind', async () => {
+  test('a source of the wrong type', async () => {
     const wrong = [{ stream: {} }, { stream: 5 }, { blob: 'a' }, { url: 'http://a', fetch: 5 }];
     for (const options of [...wrong, { url: 'http://a', headers: 5 }]) {
       await assert.rejects(createEngine(/** @type {any} */ (options)), hasCode('ARG'));
     }
   });
 
-  test('a request with invalid options is refused immediately, and the engine continues', async (t) => {
+  test('a request with invalid options is rejected immediately, and the engine continues', async (t) => {
     const engine = await openEngine(t);
     const wrong = [null, 5, { signal: {} }, { signal: 'x' }, { onToken: 5 }, { onPrefill: 'x' }];
     for (const options of [...wrong, { logitBias: 5 }]) {
@@ -96,7 +96,7 @@ describe('settings of the wrong kind', () => {
     await assertSpeaks(engine);
   });
 
-  test('a download, a draft and eagerness of the wrong kind, also where nothing is fetched', async () => {
+  test('download options, draft, eager and swap of the wrong type, even if nothing is fetched', async () => {
     const symbol = Symbol('x');
     const wrong = [{ fetch: 5 }, { eager: 1 }, { eager: 'no' }, { retries: symbol }];
     const drafts = [NaN, 0, false, '', {}].map((draft) => ({ draft }));
@@ -106,7 +106,7 @@ describe('settings of the wrong kind', () => {
     }
   });
 
-  test('fields of a chat completion, each refused by its name', async (t) => {
+  test('errors about fields of a chat completion name the field', async (t) => {
     const engine = await openEngine(t);
     const symbol = Symbol('x');
     const part = { type: symbol };
@@ -160,8 +160,8 @@ describe('settings of the wrong kind', () => {
   });
 });
 
-describe('more than there is', () => {
-  test('no more threads start than there are processors', async (t) => {
+describe('values over a limit', () => {
+  test('at most as many threads are started as there are processors', async (t) => {
     const found = Object.getOwnPropertyDescriptor(globalThis, 'navigator');
     t.after(() => {
       if (found) Object.defineProperty(globalThis, 'navigator', found);
@@ -195,7 +195,7 @@ describe('more than there is', () => {
     assert.match(reported[0], /64 threads are too many for this machine's processors; using 8/);
   });
 
-  test('refusals of the engine have the option and the numbers', async () => {
+  test('errors from the engine contain the option and the numbers', async () => {
     await assert.rejects(
       createEngine({ file: modelPath, contextSize: 1e6 }),
       (/** @type {any} */ { cause }) => {
@@ -206,7 +206,7 @@ describe('more than there is', () => {
     );
   });
 
-  test('refusals of the engine name the option', async (t) => {
+  test('errors from the engine name the option', async (t) => {
     const engine = await openEngine(t, { file: modelPath, contextSize: 256, kvTokens: 48 });
     const load = (/** @type {object} */ options) => () =>
       openEngine(t, { file: modelPath, ...options });
@@ -238,7 +238,7 @@ describe('more than there is', () => {
         return true;
       });
     }
-    // the last values that are taken
+    // the last accepted values
     for (const options of [
       { topP: 0 },
       { typicalP: 0 },
@@ -257,7 +257,7 @@ describe('unknown option names', () => {
     return hasCode('ARG')(error);
   };
 
-  test('are refused with the nearest that is one, by createEngine and every call', async (t) => {
+  test('are rejected with the nearest known name, by createEngine and every call', async (t) => {
     const engine = await openEngine(t);
     const session = await engine.createSession();
     const messages = [...question];
@@ -296,7 +296,7 @@ describe('unknown option names', () => {
     await assertSpeaks(engine);
   });
 
-  test('an undefined option is left out; invalid options are refused', async (t) => {
+  test('an undefined option is ignored; invalid options are rejected', async (t) => {
     const engine = await openEngine(t);
     const left = /** @type {any} */ ({ temprature: undefined });
     assert.deepEqual(await engine.tokenize('a', left), await engine.tokenize('a'));
@@ -306,7 +306,7 @@ describe('unknown option names', () => {
     }
   });
 
-  test('a body for OpenAI’s service goes through unchanged', async (t) => {
+  test('a request body for OpenAI’s service is accepted unchanged', async (t) => {
     const { chat } = await openEngine(t);
     /** @type {any} */
     const answer = await chat.completions.create(

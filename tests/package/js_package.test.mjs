@@ -1,5 +1,5 @@
-// The npm package as files: what is in it, types, bundlers' expectations, other runtimes, examples, the
-// documentation's code, the command.
+// The npm package as files: its contents, types, expectations of bundlers, other runtimes, examples, code in the
+// documentation, the command.
 
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
@@ -34,7 +34,7 @@ import { run } from '../support/process.mjs';
 const folder = temporaryFolder();
 const read = (/** @type {string} */ name) => readFileSync(join(dist, name), 'utf8');
 const variants = ['simd128-single', 'simd128-threads', 'relaxed-single', 'relaxed-threads'];
-/** Each variant is four modules; models over 4 GiB have one for any number of threads. */
+/** Each variant has four modules; for models over 4 GiB, one module serves any number of threads. */
 const builds = [
   ...variants.flatMap((variant) => [
     variant,
@@ -53,7 +53,7 @@ async function text(program, args, options) {
 }
 
 describe('files', () => {
-  test('the package holds what its exports name, and nothing else', async () => {
+  test('the package contains what its exports refer to, and nothing else', async () => {
     const npm = JSON.parse(await text('npm', ['pack', '--dry-run', '--json', '--offline']));
     const files = npm[0].files.map((/** @type {any} */ { path }) => path);
     for (const name of [
@@ -93,7 +93,7 @@ describe('files', () => {
     await text(join(bin, 'attw'), ['--pack', modelFolder, '--profile', 'esm-only']);
   });
 
-  test('integrity.json has the hash of each file that a page loads', () => {
+  test('integrity.json contains the hash of each file that a page loads', () => {
     const reported = JSON.parse(read('integrity.json'));
     const loaded = readdirSync(dist).filter((name) => name.endsWith('.js') && name !== 'cli.js');
     const modules = builds.map((build) => `wasm/wick-${build}.wasm`);
@@ -104,10 +104,10 @@ describe('files', () => {
     }
   });
 
-  test('publint and arethetypeswrong find nothing', async () => {
+  test('publint and arethetypeswrong report no problems', async () => {
     const bin = join(root, 'node_modules/.bin');
     assert.match(await text(join(bin, 'publint'), ['--strict', root]), /All good/);
-    // a file that is not code (worker, wasm) has no types; older resolutions do not know `exports`
+    // files that are not modules (worker, wasm) have no types; older resolution modes ignore `exports`
     const untyped = [
       '--exclude-entrypoints',
       ...['worker', 'isolate-worker', 'integrity.json'],
@@ -116,11 +116,11 @@ describe('files', () => {
     await text(join(bin, 'attw'), ['--pack', root, '--profile', 'esm-only', ...untyped]);
   });
 
-  test('the version in the names of shared engines is the package’s', () => {
+  test('names of shared engines contain the package version', () => {
     assert.equal(VERSION, JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')).version);
   });
 
-  test('the names of package.json lead to files', async () => {
+  test('every export in package.json resolves to a file', async () => {
     const further = [
       ...['edge', 'chat', 'ai-sdk', 'prompt-api', 'pipeline', 'models', 'node'],
       ...['isolate', 'isolate-worker'],
@@ -139,16 +139,16 @@ describe('files', () => {
     rmSync(file);
   });
 
-  test('no file of JavaScript is larger than docs/sizes.md allows', () => {
+  test('no JavaScript file is larger than docs/sizes.md allows', () => {
     const sizes = [...builtSizes()].filter(([name]) => name.startsWith('dist/'));
     const files = readdirSync(dist).filter((name) => name.endsWith('.js'));
     assert.equal(sizes.length, files.length);
     for (const [name, bytes] of sizes) assert.equal(sizeFault(name, bytes), undefined);
   });
 
-  test('bundlers find the worker and the builds by their literals', () => {
+  test('bundlers find the worker and the builds by URL literals', () => {
     const source = read('index.js');
-    // once, and not within `new Worker(...)`, for which they would also make a bundle of it
+    // once, and not inside `new Worker(...)`, which would make bundlers bundle it as well
     const worker = [...source.matchAll(/(.{10})new URL\("\.\/worker\.js",\s*import\.meta\.url\)/g)];
     assert.equal(worker.length, 1);
     assert.doesNotMatch(worker[0][1], /Worker\(/);
@@ -179,7 +179,7 @@ describe('files', () => {
 });
 
 describe('the edge bundle', () => {
-  test('requests no other files, and generates no code from text', () => {
+  test('requests no other files, and does not use eval', () => {
     const source = read('edge.js');
     assert.doesNotMatch(source, /import\.meta|\bimport\s*\(|\brequire\(|from\s*"/);
     assert.doesNotMatch(source, /new Worker|\beval\b|new Function|WebAssembly\.compile/);
@@ -188,7 +188,7 @@ describe('the edge bundle', () => {
 
 describe('types', () => {
   for (const resolution of ['nodenext', 'no_dom', 'bundler', 'ai_sdk', 'prompt_api', 'openai']) {
-    test(`as users with ${resolution} see them`, async () => {
+    test(`type-check for users with ${resolution}`, async () => {
       const tsc = join(root, 'node_modules/.bin/tsc');
       const project = join(root, `tests/package/types/tsconfig.${resolution}.json`);
       const { code, stdout } = await run(tsc, ['--project', project]);
@@ -211,7 +211,7 @@ describe('types without esnext.disposable', () => {
       const how = '--noEmit --strict --skipLibCheck false --target es2022 --types node';
       const modules = '--module nodenext --moduleResolution nodenext';
       const use = join(root, 'tests/package/types/use_old.mts');
-      const own = path === newest.path ? ['--ignoreConfig'] : []; // older ones ignore it anyway
+      const own = path === newest.path ? ['--ignoreConfig'] : []; // older versions ignore it anyway
       const args = [...`${how} ${modules} --lib ${lib}`.split(' '), ...own, use];
       const folder = { cwd: join(root, 'tests/package/types') };
       const { code, stdout } = await run(
@@ -224,9 +224,9 @@ describe('types without esnext.disposable', () => {
   }
 });
 
-describe("a server's bundle that moved the package's files", () => {
+describe('a server bundle that moved the package’s files', () => {
   for (const address of ['/_next/static/chunks/index.js', 'https://site.test/index.js']) {
-    test(`is named: ${address}`, async () => {
+    test(`is reported: ${address}`, async () => {
       const code = read('index.js').replaceAll('import.meta.url', JSON.stringify(address));
       const path = join(temporaryFolder(), 'index.mjs');
       writeFileSync(path, code.replaceAll(/from"\.\//g, `from"${pathToFileURL(dist).href}/`));
@@ -244,7 +244,7 @@ describe('other runtimes', () => {
 
   const bun = locate('bun');
 
-  test('an executable of Bun, away from the package', { skip: bun.skip }, async () => {
+  test('a Bun executable, in a folder without the package', { skip: bun.skip }, async () => {
     const [built, away] = [temporaryFolder(), temporaryFolder()];
     const documented = readFileSync(join(root, 'docs/bundlers.md'), 'utf8');
     const [, source] = /```ts\n(\/\/ compiled\.ts\n.*?)```/s.exec(documented) ?? [];
@@ -268,7 +268,7 @@ describe('other runtimes', () => {
     assert.match(await text(relaxed.path, [question]), /Wick/);
   });
 
-  test('the relaxed build is taken where it runs, alone and with a helper', {
+  test('the relaxed build is used where supported, with one thread and with a helper', {
     skip: relaxed.skip,
   }, async () => {
     const script = `
@@ -289,7 +289,7 @@ describe('other runtimes', () => {
     assert.equal(helped, alone);
   });
 
-  test('examples/deno: with helpers, and it ends', { skip: deno.skip }, async () => {
+  test('examples/deno: runs with helpers and exits', { skip: deno.skip }, async () => {
     const args = ['run', '--quiet', '-A', join(root, 'examples/deno/chat.mjs')];
     assert.match(await text(deno.path, args), /Wick/);
   });
@@ -303,12 +303,12 @@ describe('documentation', () => {
 
   for (const name of ['docs/js-api.md', ...documentsIn('docs/guide')]) {
     const source = readFileSync(join(root, name), 'utf8');
-    /** Each with what the page says that it prints. */
+    /** Code blocks, with the output shown on the page. */
     const blocks = [
       ...source.matchAll(/^```js\n(.*?)^```\n(?:\nIt prints:\n\n```text\n(.*?)^```$)?/gms),
     ];
     if (blocks.length === 0) continue;
-    test(`${name}: the code blocks run as one program, and print what the page shows`, async () => {
+    test(`${name}: the code blocks run as one program and print the output on the page`, async () => {
       const start = /\bconst engine = /.test(blocks[0][1]) ? '' : prelude;
       const file = join(root, `build/blocks_of_${name.replaceAll('/', '_')}.mjs`);
       const mark = '----- end of a block -----';
@@ -323,7 +323,7 @@ describe('documentation', () => {
     });
   }
 
-  test('docs/js-api.md names every code of js/', async () => {
+  test('docs/js-api.md lists every error code in js/', async () => {
     const source = readFileSync(join(root, 'docs/js-api.md'), 'utf8');
     const all = readdirSync(join(root, 'js'), { recursive: true, encoding: 'utf8' });
     const js = all.filter((name) => name.endsWith('.js'));
@@ -397,10 +397,10 @@ describe('the command', () => {
     perplexity: ['-f', '-'],
   };
   for (const [words, more] of Object.entries(wanted)) {
-    test(`${words}: it tells options without a value from those with one`, async () => {
+    test(`${words}: distinguishes options with and without a value`, async () => {
       const command = words.split(' ');
       const help = await wick([...command, 'none.gguf', '--help']);
-      // the name of a value is one space after its option
+      // in the help, a value's name follows the option after one space
       for (const [, flag] of help.stdout.toString().matchAll(/^ {2}(-\S+) {2,}/gm)) {
         const { code, stderr } = await wick([...command, flag, 'none.gguf', ...more], {
           input: 'a text',
@@ -411,7 +411,7 @@ describe('the command', () => {
     });
   }
 
-  test('a file to write is looked for where the user is', async () => {
+  test('output files are written relative to the current folder', async () => {
     writeFileSync(join(folder, 'text.txt'), 'Once there was a fox that lived in a wood.');
     const args = ['perplexity', modelPath, '-f', 'text.txt', '--save', 'saved.f32', '--ctx', '64'];
     const { code, stderr } = await wick(args, { cwd: folder });
@@ -419,14 +419,14 @@ describe('the command', () => {
     assert.ok(readFileSync(join(folder, 'saved.f32')).length > 0);
   });
 
-  test('run with threads: without proposals, too', async () => {
+  test('run with threads: also without speculation', async () => {
     const args = ['run', '--no-speculation', model, '-p', prompt, '-n', '20'];
     const [one, two] = [await wick(args), await wick([...args, '--threads', '2'])];
     assert.ok(one.stdout.length > 20, one.stderr);
     assert.equal(two.stdout.toString(), one.stdout.toString());
   });
 
-  test('run: constrained, with files from where the user is, threads or not', async () => {
+  test('run: constrained, with files relative to the current folder, with and without threads', async () => {
     const schema = { type: 'object', properties: { a: { enum: [7] } }, required: ['a'] };
     writeFileSync(join(folder, 'schema.json'), JSON.stringify(schema));
     writeFileSync(join(folder, 'rules.gbnf'), 'root ::= "yes" | "no"');
@@ -444,7 +444,7 @@ describe('the command', () => {
     }
   });
 
-  test('constrain and template: files from where the user is', async () => {
+  test('constrain and template: files relative to the current folder', async () => {
     writeFileSync(join(folder, 'number.json'), '{"type": "integer"}');
     writeFileSync(join(folder, 'texts.json'), '["1", "x"]');
     writeFileSync(join(folder, 'chat.jinja'), '{{ messages[0].content }}!');
@@ -458,7 +458,7 @@ describe('the command', () => {
     assert.equal(written.stdout.toString(), 'hi!', written.stderr);
   });
 
-  test('exit codes are those of the contract, threads or not', async () => {
+  test('exit codes are as documented, with and without threads', async () => {
     for (const threads of ['1', '2']) {
       const more = ['--threads', threads];
       for (const [code, args] of /** @type {[number, string[]][]} */ ([
@@ -478,7 +478,7 @@ describe('the command', () => {
     }
   });
 
-  test('the other commands, with paths from here', async () => {
+  test('the other commands, with relative paths', async () => {
     const ids = await text(process.execPath, [cli, 'tokenize', model, '-p', 'Hello there'], {
       cwd: modelFolder,
     });
@@ -496,11 +496,11 @@ describe('the command', () => {
   });
 });
 
-describe('the server of the demo', () => {
+describe('the demo server', () => {
   /** @param {string} url @param {Record<string, string>} [headers] */
   const get = (url, headers = {}) => fetch(url, { headers });
 
-  test('files, types, isolation, nothing outside', async (t) => {
+  test('serves files with types and isolation headers, and nothing outside its folder', async (t) => {
     mkdirSync(join(folder, 'site/sub'), { recursive: true });
     writeFileSync(join(folder, 'site/index.html'), '<p>hello');
     writeFileSync(join(folder, 'site/sub/a.wasm'), '0123456789');
@@ -556,12 +556,12 @@ describe('the server of the demo', () => {
 });
 
 /**
- * In processor time, of which other work of the machine makes less difference than of time: about 50 ms are usual.
- * `node tools/bench/start.mjs` measures how long it takes.
+ * Measured in CPU time, which depends less on other load on the machine than elapsed time; about 50 ms are typical.
+ * `node tools/bench/start.mjs` measures elapsed time.
  */
 const START_CPU_MS_MAX = 250;
 
-test('an engine starts with little work, its module being compiled', async (t) => {
+test('starting an engine takes little CPU time if its module is compiled already', async (t) => {
   const wasm = await WebAssembly.compile(readFileSync(join(dist, 'wasm/wick-simd128-single.wasm')));
   const times = [];
   for (let i = 0; i < 5; i++) {
@@ -571,7 +571,7 @@ test('an engine starts with little work, its module being compiled', async (t) =
     times.push((user + system) / 1000);
     await engine.close();
   }
-  const reported = `${times.map((ms) => ms.toFixed(0)).join(', ')} ms of processor time`;
+  const reported = `${times.map((ms) => ms.toFixed(0)).join(', ')} ms of CPU time`;
   t.diagnostic(reported);
   assert.ok(Math.min(...times) < START_CPU_MS_MAX, reported);
 });

@@ -1,5 +1,5 @@
-// The page's side of the engine, tested from its sources over a fake connection and worker: the messages that each call
-// of the interface sends, and the results of their answers.
+// Unit tests of the page's side of the engine, with a fake connection and worker: the messages that each call of the API
+// sends, and the results returned for the responses.
 
 import assert from 'node:assert/strict';
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
@@ -27,11 +27,11 @@ const u32 = 2 ** 32 - 1;
 const folder = mkdtempSync(join(tmpdir(), 'wick-page-'));
 after(() => rmSync(folder, { recursive: true }));
 
-/** A connection that records its calls and answers as the test says. */
+/** A connection that records its calls and returns the test's responses. */
 class Connection {
   /** @type {any[]} */
   asked = [];
-  /** @type {Record<string, any>} an answer of each call, or an error */
+  /** @type {Record<string, any>} a response for each call, or an error */
   answers = {};
   /** @type {any[]} */
   waiters = [];
@@ -86,10 +86,10 @@ describe('embeddings', () => {
   const embedding = { pooling: 'model', normalize: true, truncate: false, dimensions: 0 };
   const usual = { ...embedding, adapters: undefined };
 
-  test('of texts and tokens, with every option', async () => {
+  test('of strings and tokens, with every option', async () => {
     const { engine, asked } = engineOf({ embed: found });
     const signal = new AbortController().signal;
-    /** @type {[any, any, any][]} texts, options, the request */
+    /** @type {[any, any, any][]} inputs, options, the request */
     const cases = [
       ['a', undefined, { texts: ['a'] }],
       [['a', ''], {}, { texts: ['a', ''] }],
@@ -159,7 +159,7 @@ describe('embeddings', () => {
     assert.deepEqual(asked, []);
   });
 
-  test('rankings list the best first, the earlier of equals first, up to topN', async () => {
+  test('rankings are sorted by score, ties in input order, and cut to topN', async () => {
     const score = (/** @type {number} */ value) => ({
       vector: Float32Array.of(value, 9),
       tokens: 5,
@@ -178,14 +178,14 @@ describe('embeddings', () => {
     assert.deepEqual(await engine.rerank('q', documents), { results: all, tokens: 25 });
     assert.deepEqual(asked.splice(0), [['embed', [request]]]);
     for (const topN of [0, 1, 4, 5, 6]) {
-      const told = await engine.rerank('q', documents, { topN, truncate: true });
-      assert.deepEqual(told, { results: all.slice(0, topN), tokens: 25 });
+      const reported = await engine.rerank('q', documents, { topN, truncate: true });
+      assert.deepEqual(reported, { results: all.slice(0, topN), tokens: 25 });
       assert.deepEqual(asked.splice(0), [['embed', [{ ...request, truncate: true }]]]);
     }
     const one = engineOf({ embed: [score(1)] });
     const { signal } = new AbortController();
-    const told = await one.engine.rerank('q', ['a'], { signal });
-    assert.deepEqual(told, {
+    const reported = await one.engine.rerank('q', ['a'], { signal });
+    assert.deepEqual(reported, {
       results: [{ index: 0, score: 1, probability: Math.fround(1 / (1 + Math.exp(-1))) }],
       tokens: 5,
     });
@@ -206,7 +206,7 @@ describe('embeddings', () => {
     assert.deepEqual(asked, []);
   });
 
-  test('in OpenAI’s shape', async () => {
+  test('in OpenAI’s format', async () => {
     const { engine, asked } = engineOf({ embed: found });
     const of = (/** @type {any} */ body, call = {}) => engine.embeddings.create(body, call);
     const [one, two] = [new AbortController().signal, new AbortController().signal];
@@ -252,7 +252,7 @@ describe('embeddings', () => {
   });
 });
 
-describe('records of a text', () => {
+describe('extract', () => {
   const schema = { type: 'object' };
   const settings = (/** @type {any} */ more) => ({
     ...settingsOf({ temperature: 0, maxTokens: 1024, seed: 1, jsonSchema: schema, ...more }),
@@ -264,7 +264,7 @@ describe('records of a text', () => {
   const give = (connection, texts, more = {}) =>
     connection.waiters[0].onOutput({ texts, tokens: [], done: { ...done, ...more } });
 
-  test('the messages, the settings, the record', async () => {
+  test('sends the messages and settings, and returns the record', async () => {
     /** @type {[any, any, string, any][]} schema, options, the message's text, settings */
     const cases = [
       [schema, { seed: 1 }, lines(), {}],
@@ -287,7 +287,7 @@ describe('records of a text', () => {
       await turn();
       const variables = { enable_thinking: false };
       const input = { messages: [{ role: 'user', content }], variables };
-      const asks = settings({ thinkingBudgetTokens: 0, ...more }); // no reasoning before it
+      const asks = settings({ thinkingBudgetTokens: 0, ...more }); // no reasoning before the record
       const message = { input, settings: asks, wantsTokens: false };
       assert.deepEqual(asked, [['generate', message, 1]]);
       give(connection, ['{"a":', '[1]}']);
@@ -295,7 +295,7 @@ describe('records of a text', () => {
     }
   });
 
-  test('without a template the prompt is plain; other errors are reported', async () => {
+  test('without a template the prompt has no turns; other errors are reported', async () => {
     const { engine, connection, asked } = engineOf();
     const record = engine.extract('the text', schema, { seed: 1 });
     await turn();
@@ -322,7 +322,7 @@ describe('records of a text', () => {
     assert.equal(other.asked.filter((one) => one[0] === 'generate').length, 1);
   });
 
-  test('a record that is incomplete, or requested wrongly', async () => {
+  test('an incomplete record and invalid arguments are reported', async () => {
     const { engine, connection, asked } = engineOf();
     const cut = engine.extract('the text', schema);
     const message =
@@ -366,9 +366,9 @@ describe('records of a text', () => {
 });
 
 describe('calls of an engine', () => {
-  test('each by its name, with its arguments and their defaults', async () => {
+  test('each call is sent by name, with its arguments and their defaults', async () => {
     const { signal } = new AbortController();
-    /** @type {[string, any[], any, any][]} method, arguments, the call, what it gives */
+    /** @type {[string, any[], any, any][]} method, arguments, the call, its result */
     const cases = [
       ['tokenize', ['a'], ['tokenize', ['a', 3]], [1, 2]],
       ['tokenize', ['', { addSpecial: false }], ['tokenize', ['', 2]], []],
@@ -446,7 +446,7 @@ describe('calls of an engine', () => {
     assert.deepEqual(asked, []);
   });
 
-  test('a text is classified by the scores of the head, with its labels and options', async () => {
+  test('classify uses the scores of the head, with its labels and options', async () => {
     const scores = Float32Array.of(0, Math.log(3));
     const { engine, asked } = engineOf({ embed: [{ vector: scores, tokens: 2 }] });
     const found = await engine.classify('a fox', ['no', 'yes'], { truncate: true });
@@ -464,7 +464,7 @@ describe('calls of an engine', () => {
     ...{ page_tokens: 16, fragmentation: {}, map: ['pp'] },
   };
 
-  test('reports in their shapes', async () => {
+  test('reports are returned in each format', async () => {
     const stats = { requests: { running_max: 2 }, tokens: {}, pass_us: [], passes: 1, rows: 2, kv };
     const { engine, asked } = engineOf({ kvStats: kv, stats, info: { name: 'n', load: {} } });
     assert.equal(any(await engine.kvStats()).map, 'pp');
@@ -496,17 +496,17 @@ describe('calls of an engine', () => {
       .generate([1], { seed: 1, onToken() {} })
       [Symbol.asyncIterator]()
       .next();
-    const told = { input: { prompt: [1] }, settings, wantsTokens: true };
-    assert.deepEqual(asked.splice(0), [['generate', told, 1]]);
+    const reported = { input: { prompt: [1] }, settings, wantsTokens: true };
+    assert.deepEqual(asked.splice(0), [['generate', reported, 1]]);
     const two = engine.generateMany('a', { seed: 1 });
     assert.equal(two.length, 2);
     void two[1][Symbol.asyncIterator]().next();
     assert.deepEqual(asked.splice(0), [['generate', message, 2]]);
     const three = engine.generateMany('a', { seed: 1, n: 3, onToken() {} });
     void three[0][Symbol.asyncIterator]().next();
-    assert.deepEqual(asked.splice(0), [['generate', { ...told, input: { prompt: 'a' } }, 3]]);
+    assert.deepEqual(asked.splice(0), [['generate', { ...reported, input: { prompt: 'a' } }, 3]]);
     const best = engine.bestOf('a', { seed: 1, n: 1 });
-    while (asked.length === 0) await turn(); // its code is loaded at the first use
+    while (asked.length === 0) await turn(); // its code is loaded on first use
     assert.deepEqual(asked.splice(0), [
       [
         'generate',
@@ -544,7 +544,7 @@ describe('adapters', () => {
     return { adapters: new Adapters(any(connection)), asked: connection.asked };
   }
 
-  test('one of a request has a name and a number that is finite, 1 where none is given', () => {
+  test('an adapter of a request has a name and a finite scale (default 1)', () => {
     for (const none of [undefined, null]) assert.equal(adaptersOf(none), undefined);
     assert.deepEqual(adaptersOf([]), []);
     assert.deepEqual(
@@ -579,7 +579,7 @@ describe('adapters', () => {
     assert.throws(() => adaptersOf([{ name: 'a', scales: 1 }]), refused(/scale/));
   });
 
-  test('the bytes of one are fed in their order, and its record is reported', async () => {
+  test('the bytes of an adapter are sent in order, and its record is returned', async () => {
     const { adapters, asked } = adaptersWith();
     const { signal } = new AbortController();
     async function* stream() {
@@ -605,7 +605,7 @@ describe('adapters', () => {
     }
   });
 
-  test('an abort before the start requests nothing; an abort or failure later leaves no name', async () => {
+  test('an abort before the start sends no request; a later abort or failure frees the name', async () => {
     const before = adaptersWith();
     const aborted = { name: 'b', signal: AbortSignal.abort() };
     const call = before.adapters.add({ bytes: Uint8Array.of(1) }, aborted);
@@ -632,14 +632,18 @@ describe('adapters', () => {
       await assert.rejects(adapters.add({ stream }, { name: 'b' }), wanted);
       assert.deepEqual(asked.at(-1), ['removeAdapter', ['b']]);
       if ('feedAdapter' in answers) await turn();
-      assert.equal(isLeft, 'feedAdapter' in answers, 'what is not read any more is let go');
+      assert.equal(
+        isLeft,
+        'feedAdapter' in answers,
+        'a stream that is not read to its end is cancelled',
+      );
     }
     const taken = adaptersWith({ addAdapter: new WickError('ARG', 'the name is taken') });
     await assert.rejects(
       taken.adapters.add({ bytes: Uint8Array.of(1) }, { name: 'b' }),
       refused('the name is taken'),
     );
-    assert.deepEqual(taken.asked, [['addAdapter', ['b']]], 'one of that name stays');
+    assert.deepEqual(taken.asked, [['addAdapter', ['b']]], 'the existing adapter is not removed');
   });
 
   test('an abort while an adapter is added frees its name', async () => {
@@ -662,7 +666,7 @@ describe('adapters', () => {
     assert.deepEqual(asked, [['removeAdapter', ['c']]]);
   });
 
-  test('invalid adapters are refused before any request', async () => {
+  test('invalid adapters are rejected before any request', async () => {
     const { adapters, asked } = adaptersWith();
     const bytes = Uint8Array.of(1);
     for (const options of [undefined, {}, { name: '' }, { name: 5 }, { name: 'a', scale: 1 }]) {
@@ -678,7 +682,7 @@ describe('adapters', () => {
 });
 
 describe('sessions', () => {
-  test('are made, saved, loaded and closed by these calls', async () => {
+  test('are created, saved, loaded and closed by these calls', async () => {
     const bytes = Uint8Array.of(1, 2, 3);
     const { engine, connection, asked } = engineOf({
       ...{ createSession: 4, forkSession: 5, saveState: bytes, sessionTokens: [1] },
@@ -729,7 +733,7 @@ describe('sessions', () => {
     assert.deepEqual(asked, []);
   });
 
-  test('one that could not be closed may be closed again; one whose engine is gone is closed', async () => {
+  test('closing can be retried after an error, and succeeds if the engine has ended', async () => {
     const { engine, connection, asked } = engineOf({ createSession: 1 });
     const session = await engine.createSession();
     connection.answers.closeSession = new WickError('BUSY', 'later');
@@ -744,7 +748,7 @@ describe('sessions', () => {
     await assert.rejects(other.close(), { message: 'odd' });
   });
 
-  test('one that is made after an abort is closed; none is made when it came before', async () => {
+  test('a session created after an abort is closed; an abort before the call creates none', async () => {
     const { engine, connection, asked } = engineOf();
     const aborted = AbortSignal.abort(new Error('before'));
     await assert.rejects(engine.createSession({ signal: aborted }), { message: 'before' });
@@ -765,7 +769,7 @@ describe('sessions', () => {
     assert.deepEqual(asked.at(-1), ['closeSession', [6]]);
   });
 
-  test('a text is read or continued with the session’s number', async () => {
+  test('append and prompt send the session’s number', async () => {
     const { engine, connection, asked } = engineOf({ createSession: 4 });
     const session = await engine.createSession();
     asked.length = 0;
@@ -807,7 +811,7 @@ describe('sessions', () => {
   });
 });
 
-describe('where the model is', () => {
+describe('model sources', () => {
   /** @param {any} options */
   const described = async (options) => {
     const { description, source } = sourceOf(options);
@@ -821,7 +825,7 @@ describe('where the model is', () => {
   const split = (/** @type {string} */ number) =>
     `http://a.example/m-0000${number}-of-00002.gguf?x`;
 
-  test('addresses, files, blobs and streams', async () => {
+  test('URLs, files, blobs and streams', async () => {
     const file = join(folder, 'é b.gguf');
     const onPage = { kind: 'page', files: 1, canSeek: false };
     const stream = new ReadableStream();
@@ -858,7 +862,7 @@ describe('where the model is', () => {
     });
   });
 
-  test('files of a page are read in the order of their names, by the worker if it can', async (t) => {
+  test('File objects are read in the order of their names, by the worker if it can', async (t) => {
     const named = (/** @type {string} */ name) => new File([name], name);
     const files = ['b', 'a', 'c'].map(named);
     const source = await sourceOf({ file: files }).source?.();
@@ -883,7 +887,7 @@ describe('where the model is', () => {
     }
   });
 
-  test('addresses are relative to the page', async (t) => {
+  test('URLs are relative to the page', async (t) => {
     t.after(() => {
       delete any(globalThis).document;
       delete any(globalThis).location;
@@ -894,7 +898,7 @@ describe('where the model is', () => {
     assert.deepEqual(any(await described({ url: 'm.gguf' })).urls, ['http://b.example/y/m.gguf']);
   });
 
-  test('invalid sources, and why', () => {
+  test('invalid sources are rejected with the reason', () => {
     const need = 'createEngine needs one of url, file, blob, bytes and stream:';
     const kinds = 'must be a Blob, a File or a path, or an array of them';
     const locked = new ReadableStream();
@@ -935,8 +939,8 @@ describe('where the model is', () => {
   });
 });
 
-describe('names of options', () => {
-  /** The plain definition of Levenshtein's distance. @param {string} a @param {string} b @returns {number} */
+describe('option names', () => {
+  /** Levenshtein distance, straight from its definition. @param {string} a @param {string} b @returns {number} */
   const distance = (a, b) => {
     if (a === '' || b === '') return a.length + b.length;
     const [shortA, shortB] = [a.slice(1), b.slice(1)];
@@ -944,7 +948,7 @@ describe('names of options', () => {
     return 1 + Math.min(distance(shortA, b), distance(a, shortB), distance(shortA, shortB));
   };
 
-  test('the nearest one is proposed if it is within a third of the name', () => {
+  test('the nearest name is suggested if at most a third of the letters differ', () => {
     const known = ['topK', 'topP', 'seed', 'stop', 'minP', 'maxTokens'];
     const bare = (/** @type {string} */ name) => name.toLowerCase().replace(/[^a-z\d]/g, '');
     const tried = [
@@ -980,7 +984,7 @@ describe('createEngine', () => {
     pathToFileURL(join(root, `dist/wasm/wick-${build}.wasm`)).href;
   const [single, threaded] = ['single', 'threads'].map((kind) => wasm(`${detectSimd()}-${kind}`));
 
-  /** A web worker that answers `init` as the test says. */
+  /** A web worker whose responses to `init` are controlled by the test. */
   class PretendedWorker {
     /** @type {any[]} */
     posted = [];
@@ -1090,7 +1094,7 @@ describe('createEngine', () => {
       [{ threads: undefined, wasm: threaded }, defaultThreads()],
       [{ threads: most, wasm: threaded }, most],
       [{ threads: 1, wasm: threaded }, 1],
-      [{ threads: 3, wasm: single }, 1], // known when it is compiled
+      [{ threads: 3, wasm: single }, 1], // known only once the module is compiled
       [{ threads: 3, wasm: await WebAssembly.compile(readFileSync(new URL(single))) }, 1],
       [{ threads: 3, wasm: await WebAssembly.compile(readFileSync(new URL(threaded))) }, 3],
     ];
@@ -1124,11 +1128,11 @@ describe('createEngine', () => {
     for (const port of workers[0].posted[0].helpers) port.close();
     const one = new PretendedWorker(helper);
     const own = await createEngine({ file, worker: any(one), wasm: threaded, threads: 4 });
-    assert.equal(one.posted[0].config.threads, 1); // one worker has no helpers
+    assert.equal(one.posted[0].config.threads, 1); // a single worker has no helpers
     await own.close();
   });
 
-  test('a host that refuses shared memory: once again with one thread', async (t) => {
+  test('on a host without shared memory, the engine is started again with one thread', async (t) => {
     if (!hasSharedMemory()) return t.skip('no shared memory');
     for (const [code, tries] of /** @type {[string, number][]} */ ([
       ['NO_SHARED_MEMORY', 2],
@@ -1152,26 +1156,26 @@ describe('createEngine', () => {
     }
   });
 
-  test('progress is reported until the caller aborts; an error of the callback is the call’s', async () => {
+  test('progress is reported until the caller aborts; an exception in the callback rejects the call', async () => {
     const progress = { loaded: 1, total: 2, phase: 'loading' };
-    const tell = (/** @type {any} */ message, /** @type {PretendedWorker} */ worker) => {
+    const report = (/** @type {any} */ message, /** @type {PretendedWorker} */ worker) => {
       if (message.type !== 'init') return;
       worker.say({ type: 'progress', progress });
       worker.say({ type: 'progress', progress });
     };
     /** @type {any[]} */
-    const told = [];
+    const reported = [];
     const abort = new AbortController();
     const onProgress = (/** @type {any} */ one) => {
-      told.push(one);
+      reported.push(one);
       abort.abort(new Error('enough'));
     };
-    const first = await open({ onProgress, signal: abort.signal }, tell);
+    const first = await open({ onProgress, signal: abort.signal }, report);
     assert.equal((await first.ended).message, 'enough');
-    assert.deepEqual(told, [progress]);
+    assert.deepEqual(reported, [progress]);
     await turn();
     assert.equal(first.workers[0].isEnded, true);
-    const second = await open({ onProgress: () => assert.fail('mine') }, tell);
+    const second = await open({ onProgress: () => assert.fail('mine') }, report);
     assert.equal((await second.ended).message, 'mine');
     assert.equal(second.workers[0].isEnded, true);
     const plain = new AbortController();
@@ -1179,7 +1183,7 @@ describe('createEngine', () => {
     assert.equal((await third.ended).name, 'AbortError');
   });
 
-  test('no listener stays at the caller’s signal', async () => {
+  test('no listener remains on the caller’s signal', async () => {
     const abort = new AbortController();
     const { signal } = abort;
     const log = logListeners(signal);
@@ -1191,7 +1195,7 @@ describe('createEngine', () => {
     await engine.close();
   });
 
-  test('invalid options are refused before a worker starts', async () => {
+  test('invalid options are rejected before a worker starts', async () => {
     /** @type {[any, string | RegExp][]} */
     const wrong = [
       [null, 'createEngine needs an options object'],
@@ -1220,7 +1224,7 @@ describe('createEngine', () => {
   });
 });
 
-test('the helper of a stream reports each chunk with the completion so far, and the whole completion at the end', async () => {
+test('the stream helper reports each chunk with the completion so far, and the complete one at the end', async () => {
   const head = { id: 'c', created: 1, model: 'm' };
   const chunk = (/** @type {any} */ delta, finish_reason = null) => ({
     ...{ ...head, object: 'chat.completion.chunk' },
@@ -1237,19 +1241,19 @@ test('the helper of a stream reports each chunk with the completion so far, and 
   ];
   const helper = new CompletionStream(async () => any(chunks), null);
   /** @type {any[]} */
-  const told = [];
+  const reported = [];
   helper
-    .on('chunk', (one, whole) => told.push(['chunk', one, whole.choices[0].message.content]))
-    .on('content', (delta, content) => told.push(['content', delta, content]))
-    .on('finalChatCompletion', (whole) => told.push(['final', whole]))
-    .on('end', () => told.push(['end']));
+    .on('chunk', (one, whole) => reported.push(['chunk', one, whole.choices[0].message.content]))
+    .on('content', (delta, content) => reported.push(['content', delta, content]))
+    .on('finalChatCompletion', (whole) => reported.push(['final', whole]))
+    .on('end', () => reported.push(['end']));
   const choice = {
     ...{ index: 0, message: { role: 'assistant', content: 'ab', refusal: null } },
     ...{ logprobs: null, finish_reason: 'length' },
   };
   const whole = { object: 'chat.completion', choices: [choice], ...head, usage };
   assert.deepEqual(await helper.finalChatCompletion(), whole);
-  assert.deepEqual(told, [
+  assert.deepEqual(reported, [
     ...[
       ['chunk', chunks[0], ''],
       ['chunk', chunks[1], 'a'],

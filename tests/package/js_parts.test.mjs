@@ -1,5 +1,5 @@
-// Tests parts of the package directly from their sources: names and numbers that an engine returns
-// only in situations that are hard to reach.
+// Unit tests of parts of the package: names and numbers that an engine returns only in situations
+// that are hard to reach.
 
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
@@ -37,7 +37,7 @@ import { StateBytes } from '../../js/wasm/state_transfer.js';
 import { answerCall } from '../../js/worker/answers.js';
 import { dist } from '../support/package.mjs';
 
-// Before the clock is read for the first time: js/base/clock.js keeps the function.
+// Replaced before the clock is read for the first time, because js/base/clock.js keeps the function.
 let fakeMs = 0;
 const { hrtime } = process;
 process.hrtime = /** @type {any} */ (() => [Math.floor(fakeMs / 1000), (fakeMs % 1000) * 1e6]);
@@ -64,7 +64,7 @@ describe('info', () => {
     allocations: 14,
   };
 
-  test('of a model, every member', () => {
+  test('has every member for a loaded model', () => {
     assert.deepEqual(infoOf(raw), {
       ...{ architecture: 'llama', name: 'n', chatTemplate: 't', types: { F32: { tensors: 1 } } },
       shape: { layers: 2, kvHeads: 3, contextTrained: 4 },
@@ -91,7 +91,7 @@ describe('info', () => {
     });
   });
 
-  test('before the directory', () => {
+  test('is available before the directory is read', () => {
     const info = infoOf({ load: {}, threads: 1 });
     const { architecture, name, shape, contextSize, tokenizer, chatTemplate, types } = info;
     const none = { architecture, name, shape, contextSize, tokenizer, chatTemplate, types };
@@ -125,7 +125,7 @@ const rawStats = {
 };
 
 describe('stats', () => {
-  test('every member by its name', () => {
+  test('have every member', () => {
     const stats = statsOf(rawStats);
     assert.equal(stats.requests.runningMax, 4);
     assert.equal(stats.requests.swapFailed, 15);
@@ -145,7 +145,7 @@ describe('stats', () => {
     assert.equal(without.map, undefined);
   });
 
-  test('in the format of Prometheus, every line', () => {
+  test('have every line in Prometheus format', () => {
     const text = prometheusOf(statsOf(rawStats));
     const lines = text.split('\n').filter((line) => line && !line.startsWith('#'));
     assert.deepEqual(lines, [
@@ -182,7 +182,7 @@ describe('stats', () => {
   });
 });
 
-test('messages of the engine name the option of their subject', () => {
+test('errors from the engine name the option of their subject', () => {
   /** @param {string} name */
   const number = (name) => subjects.findIndex(([subject]) => subject === name);
   for (const [subject, said, reports] of [
@@ -206,8 +206,8 @@ test('messages of the engine name the option of their subject', () => {
   assert.equal(optionOf(0), undefined);
 });
 
-describe('names', () => {
-  test('of the files of a split model, from any of them', () => {
+describe('file names and option names', () => {
+  test('all files of a split model are derived from the name of any one', () => {
     const all = ['a-00001-of-00003.GGUF?x', 'a-00002-of-00003.GGUF?x', 'a-00003-of-00003.GGUF?x'];
     assert.deepEqual(splitNames(all[1]), all);
     for (const name of [
@@ -221,7 +221,7 @@ describe('names', () => {
     assert.deepEqual(splitNames('a-00001-of-00001.gguf'), ['a-00001-of-00001.gguf']);
   });
 
-  test('one that was not given is reported', () => {
+  test('a missing file of a split model is reported', () => {
     assert.equal(nameOfFile(['a', 'b'], 1), 'b');
     assert.throws(() => nameOfFile(['a', 'b'], 2), {
       code: 'ARG',
@@ -240,7 +240,7 @@ describe('names', () => {
     );
     assert.throws(check({ max_tokens: 1 }), /did you mean maxTokens\?$/);
     assert.throws(check({ Top_P: 1 }), /did you mean topP\?$/);
-    // a third of the letters may differ, and no more
+    // at most a third of the letters may differ
     assert.throws(check({ maxTokenXYZ: 1 }), /did you mean maxTokens\?$/);
     assert.throws(check({ tXYZ: 1 }), /^WickError: tXYZ is not an option$/);
     for (const none of [null, 5, undefined]) {
@@ -249,7 +249,7 @@ describe('names', () => {
   });
 });
 
-test('progress: when it is reported, the speed of the last seconds, the remaining time', () => {
+test('progress: intervals of reports, speed over the last seconds, remaining time', () => {
   /** @type {import('../../js/connection/messages.js').Progress[]} */
   const reports = [];
   const meter = new ProgressMeter((progress) => reports.push(progress));
@@ -269,33 +269,33 @@ test('progress: when it is reported, the speed of the last seconds, the remainin
   assert.deepEqual([measured?.bytesPerSecond, measured?.secondsLeft], [1000, 8.75]);
   assert.equal(at(1350, 300, undefined)?.secondsLeft, undefined);
   assert.equal(at(5000, 4000, 3000)?.secondsLeft, 0);
-  // samples older than four seconds are dropped: from (1250, 250) on
+  // samples older than four seconds are dropped: the first one left is (1250, 250)
   assert.equal(at(5250, 4250, 9000)?.bytesPerSecond, 1000);
   assert.equal(at(5300, 8300, 9000, 'ready')?.bytesPerSecond, (8000 / 3950) * 1000);
   assert.equal(at(60_000, 8300, 9000)?.bytesPerSecond, 0);
   assert.equal(reports.at(-1)?.secondsLeft, undefined);
 });
 
-test('progress: a total that becomes known is reported at once, however little time has passed', () => {
+test('progress: a total that becomes known is reported immediately, regardless of the interval', () => {
   /** @type {(number | undefined)[]} */
   const totals = [];
   const meter = new ProgressMeter(({ total }) => totals.push(total));
   fakeMs = 1000;
   meter.update(0, undefined);
   meter.update(500, undefined);
-  meter.update(600, 9000); // a server that now hangs leaves this on the page
+  meter.update(600, 9000); // shown for a long time if the server stalls now
   meter.update(700, 9000);
   assert.deepEqual(totals, [undefined, 9000]);
 });
 
 describe('errors', () => {
-  test('statuses have the codes of src/base/status.h', () => {
+  test('status codes match src/base/status.h', () => {
     assert.deepEqual([0, 1, 7, 18, 19, -1].map(codeOfStatus), [
       ...['OK', 'ARG', 'NOMEM', 'ABORTED', 'INTERNAL', 'INTERNAL'],
     ]);
   });
 
-  test('survive a message between threads', () => {
+  test('are preserved in messages between threads', () => {
     const error = new WickError('HTTP', 'no', { status: 404 });
     const plain = structuredClone(toPlainError(error));
     assert.deepEqual(plain, { code: 'HTTP', message: 'no', cause: { status: 404 } });
@@ -312,7 +312,7 @@ describe('errors', () => {
     assert.match(String(toPlainError(new WickError('A', 'b', () => 1)).cause), /=> 1/);
   });
 
-  test('refusals are reported, traps are rethrown', () => {
+  test('WickErrors are reported, traps are rethrown', () => {
     const error = new WickError('A', 'b');
     assert.equal(refusalOf(error), error);
     assert.equal(refusalOf(new TypeError('t')).code, 'ARG');
@@ -332,7 +332,7 @@ describe('errors', () => {
   });
 });
 
-test('only our own messages of a channel are accepted', () => {
+test('only the package’s own messages are accepted from a channel', () => {
   const output = { id: 1, texts: ['a'], tokens: [{}], prefill: { done: 0, total: 3 } };
   const error = { code: 'A', message: 'b' };
   const call = { index: 0, function: { arguments: '' } };
@@ -416,7 +416,7 @@ test('only our own messages of a channel are accepted', () => {
   assert.deepEqual(['a', '', 5, undefined].map(isClientName), [true, false, false, false]);
 });
 
-test('the bytes of a state come and go in pieces, and no more than fit', () => {
+test('the bytes of a state are copied in pieces, and only as many as fit', () => {
   const memory = new Uint8Array(8);
   const heap = /** @type {any} */ ({
     read: (/** @type {number} */ at, /** @type {number} */ size) => memory.slice(at, at + size),
@@ -438,7 +438,7 @@ test('the bytes of a state come and go in pieces, and no more than fit', () => {
 });
 
 describe('memory', () => {
-  /** Blocks one after the other, in a memory of one page. @param {number} [limit] @param {boolean} [isWide] */
+  /** Allocates consecutive blocks in a memory of one page. @param {number} [limit] @param {boolean} [isWide] */
   function heapOf(limit = 65_536, isWide = false) {
     const memory = new WebAssembly.Memory({ initial: 1, maximum: 3 });
     /** @type {[number, number][]} */
@@ -459,7 +459,7 @@ describe('memory', () => {
     return { memory, freed, heap: new Heap(memory, exports), view: new DataView(memory.buffer) };
   }
 
-  test('numbers of 64 bits and the last error', () => {
+  test('reads 64-bit numbers and the last error', () => {
     const { heap, view } = heapOf();
     view.setUint32(64 + 8, 5, true);
     view.setUint32(64 + 12, 3, true);
@@ -478,7 +478,7 @@ describe('memory', () => {
     assert.equal(heap.lastError().offset, undefined);
   });
 
-  test('copies stay, and memory that has grown is seen', () => {
+  test('copies are preserved, and grown memory is visible', () => {
     const { heap, memory } = heapOf();
     heap.write(100, new Uint8Array([1, 0, 0, 0, 255, 255, 255, 255]));
     const copy = heap.read(100, 2);
@@ -511,7 +511,7 @@ describe('memory', () => {
     assert.throws(() => small.room(1), /linear memory: cannot allocate 1 bytes/);
   });
 
-  test('addresses of 64 bits take 8 bytes of a record, at their place', () => {
+  test('64-bit addresses take 8 bytes of a record, at the right offset', () => {
     const { heap, freed } = heapOf(65_536, true);
     const passed = new Passed(heap);
     const high = 5 * 2 ** 32 + 7;
@@ -573,7 +573,7 @@ describe('memory', () => {
     const adapters = /** @type {any} */ ({ pass: () => 1 });
     const byText = requestWords(request, passed, adapters);
     const byTokens = requestWords({ ...request, prompt: [1, 2, 3] }, passed, adapters);
-    // a template variable named tools is not a tool
+    // a template variable named tools does not define a tool
     const chat = { json: '{"tools":[{"name":"a"}]}', nowS: 1 };
     const without = requestWords({ ...request, conversation: chat }, passed, adapters);
     assert.equal(heap.readText(without[layout.REQUEST_TOOL_CHOICE], 6), '"none"');
@@ -592,7 +592,7 @@ describe('memory', () => {
     const words = heap.readInts(byText[layout.REQUEST_SAMPLING], layout.SAMPLING_FIELDS);
     const chain = new Float32Array(words.slice().buffer);
     const unset = Array.from(words.keys()).filter((at) => words[at] === 0);
-    assert.deepEqual(unset, [layout.SAMPLING_LOGPROBS_AFTER], 'a flag of the request sets it');
+    assert.deepEqual(unset, [layout.SAMPLING_LOGPROBS_AFTER], 'set by a flag of the request');
     const [token, bias] = heap.readInts(words[layout.SAMPLING_BIAS], 2);
     assert.deepEqual([token, bias], [11, 0xbf000000 | 0]);
     assert.deepEqual([words[layout.SAMPLING_SEED], words[layout.SAMPLING_SEED + 1]], [6, 5]);
@@ -624,7 +624,7 @@ describe('memory', () => {
     assert.equal(heap.readText(named[layout.CONFIG_PRE_TOKENIZER], 5), 'qwen2');
   });
 
-  test('events, each with its alternatives and its text', () => {
+  test('events include their alternatives and their text', () => {
     const words = new TextEncoder().encode('hé');
     const sizes = [80 + 16 + 8, 80];
     const bytes = new Uint8Array(sizes[0] + sizes[1]);
@@ -669,7 +669,7 @@ describe('memory', () => {
 });
 
 describe('chat', () => {
-  /** The engine request of a body. @param {any} body @returns {any} */
+  /** Returns the engine request for a body. @param {any} body @returns {any} */
   function askedBy(body) {
     /** @type {any[]} */
     const asked = [];
@@ -681,12 +681,12 @@ describe('chat', () => {
       },
     });
     const messages = [{ role: 'user', content: 'Hi' }];
-    // nothing arrives: the requests are all there is
+    // no output arrives: only the requests are checked
     new ChatCompletions(link, 'm').create({ messages, seed: 7, ...body }).catch(() => {});
     return asked[0];
   }
 
-  test('every parameter goes to the engine by its name', () => {
+  test('every parameter is passed to the engine by name', () => {
     const body = {
       ...{ max_tokens: 11, temperature: 0.25, top_k: 12, top_p: 0.5, min_p: 0.125 },
       ...{ repeat_penalty: 1.5, frequency_penalty: 0.75, presence_penalty: -0.75, seed: 13 },
@@ -726,7 +726,7 @@ describe('chat', () => {
     assert.equal(askedBy({ max_tokens: 1, max_completion_tokens: 2 }).settings.maxTokens, 2);
   });
 
-  test("the samplers have the names of llama.cpp's server", () => {
+  test('samplers have the same names as in llama.cpp’s server', () => {
     const body = {
       ...{ typical_p: 0.5, top_n_sigma: 1, xtc_probability: 0.25, xtc_threshold: 0.125 },
       ...{ dynatemp_range: 1.5, dynatemp_exponent: 2, dry_multiplier: 2.5, dry_base: 3 },
@@ -748,7 +748,7 @@ describe('chat', () => {
     assert.deepEqual(askedBy(nulls).settings, settingsOf({ seed: 7 }));
   });
 
-  test('an option that is left out, or null, has its default', () => {
+  test('an option that is omitted or null has its default', () => {
     const names = [
       ...['max_tokens', 'max_completion_tokens', 'temperature', 'top_k', 'top_p', 'min_p', 'stop'],
       ...['repeat_penalty', 'frequency_penalty', 'presence_penalty', 'logit_bias', 'priority'],
@@ -762,13 +762,13 @@ describe('chat', () => {
     assert.equal(askedBy({ top_logprobs: 2 }), undefined);
   });
 
-  test('messages are texts', () => {
+  test('messages consist of strings', () => {
     const parts = [
       { type: 'text', text: 'a' },
       { type: 'text', text: 'b' },
     ];
     const given = [{ role: 'user', content: parts, name: 'n' }, { role: 'assistant' }];
-    // the engine joins parts, and treats missing content as none
+    // the engine joins parts, and treats missing content as empty
     assert.deepEqual(messagesOf(given), given);
     assert.throws(() => messagesOf([]), { code: 'ARG', message: /at least one message/ });
     assert.throws(() => messagesOf('a'), /at least one message/);
@@ -789,8 +789,8 @@ describe('chat', () => {
   });
 });
 
-describe('listeners of a signal', () => {
-  /** A signal, and how many listen to it. */
+describe('listeners on a signal', () => {
+  /** A signal with the number of its listeners. */
   function heard() {
     const controller = new AbortController();
     const { signal } = controller;
@@ -808,7 +808,7 @@ describe('listeners of a signal', () => {
     return heard;
   }
 
-  test('one for all that wait, gone with the last of them', () => {
+  test('all waiters share one listener, which is removed with the last waiter', () => {
     const one = heard();
     /** @type {string[]} */
     const called = [];
@@ -818,7 +818,7 @@ describe('listeners of a signal', () => {
     assert.deepEqual([one.listeners, one.added], [1, 1]);
     stops[0]();
     stops[0]();
-    assert.equal(one.listeners, 1, 'the same function waits still');
+    assert.equal(one.listeners, 1, 'the same function is still waiting');
     one.controller.abort();
     assert.deepEqual(called, ['twice', 'once']);
     for (const stop of stops) stop();
@@ -831,7 +831,7 @@ describe('listeners of a signal', () => {
     onAbort(undefined, action)();
   });
 
-  test('an engine whose caller gave up is closed, and no listener remains', async () => {
+  test('an engine whose caller aborted is closed, and no listener remains', async () => {
     const one = heard();
     /** @type {number[]} */
     const undone = [];
@@ -868,7 +868,7 @@ describe('closing a session', () => {
   }
   const failing = (/** @type {string} */ code) => () => Promise.reject(new WickError(code, 'gone'));
 
-  test('that went with its leader, or with its engine, is fine', async () => {
+  test('that was lost with its leader or its engine succeeds', async () => {
     const { link, session } = sessionOf(failing('LEADER_GONE'));
     for (let i = 0; i < 2; i++) await session.close();
     assert.equal(link.calls, 1);
@@ -882,7 +882,7 @@ describe('closing a session', () => {
     assert.equal(ended.link.calls, 0);
   });
 
-  test('that is refused is reported, and can be tried again', async () => {
+  test('that fails is reported, and can be retried', async () => {
     let answer = failing('BUSY');
     const { link, session } = sessionOf(() => answer());
     await assert.rejects(session.close(), { code: 'BUSY' });
@@ -894,7 +894,7 @@ describe('closing a session', () => {
 });
 
 describe('storage full', () => {
-  test('is reported by type, whatever the system calls it', () => {
+  test('is reported as STORAGE_FULL for every system error', () => {
     const codes = ['ENOSPC', 'EDQUOT'].map((code) => storageError('a', { code }));
     const quota = storageError('a', new DOMException('no', 'QuotaExceededError'));
     for (const { code, message } of [...codes, quota]) {
@@ -942,7 +942,7 @@ describe('storage full', () => {
     assert.deepEqual([aborted, removed], [2, ['new']]);
   });
 
-  test('in a worker half of a state is not opened', async (t) => {
+  test('in a worker: an incomplete state is removed', async (t) => {
     let closed = 0;
     const room = [4, 3, 0];
     const removed = pretendStorage(t, {
@@ -955,7 +955,7 @@ describe('storage full', () => {
     assert.deepEqual([closed, removed, room], [1, ['new'], []]);
   });
 
-  test('storage for evicted pages may be refused, in part or with an error', () => {
+  test('storage for evicted pages may be short, or fail with an error', () => {
     let answer = () => 10;
     const file = new SwapFile({ read: () => answer(), write: () => answer(), close() {} });
     assert.ok(file.open(1, 10));
@@ -971,9 +971,9 @@ describe('storage full', () => {
 });
 
 describe('the table of calls', () => {
-  test('each function that a row names is exported by the modules', () => {
+  test('each function in the table is exported by the modules', () => {
     const folder = join(dist, 'wasm');
-    // the others are of the same sources, and not every Node has their instructions; grammars are not in the table
+    // other builds have the same sources, and not every Node supports their instructions; grammars are not in the table
     const modules = readdirSync(folder).filter((name) =>
       /simd128-(single|threads)\.wasm$/.test(name),
     );
@@ -987,7 +987,7 @@ describe('the table of calls', () => {
     }
   });
 
-  test('a name without a row is not a call, even if every object has it', () => {
+  test('a name without a row is not a call, even if every object has such a property', () => {
     const parts = /** @type {any} */ ({});
     for (const name of ['', 'toString', '__proto__', 'constructor', 'native']) {
       assert.equal(callNamed(name), undefined);
@@ -995,7 +995,7 @@ describe('the table of calls', () => {
     }
   });
 
-  test('users and creators of sessions', () => {
+  test('calls that use a session are recognized', () => {
     const using = Object.keys(calls).filter((name) => usesSession(callNamed(name)));
     assert.deepEqual(using.sort(), [
       ...['closeSession', 'dropFromSession', 'forkSession', 'saveState', 'sessionTokens'],

@@ -1,4 +1,4 @@
-// The package in Chromium with the limits of phones: handles that cannot be sent to a worker, and little shared memory,
+// The package in Chromium with the limits of phones: file handles that cannot be sent to a worker, and little shared memory,
 // which closed pages do not free.
 
 import assert from 'node:assert/strict';
@@ -31,7 +31,7 @@ describe('the package on phones', { skip }, () => {
     await server?.close();
   });
 
-  /** @param {import('node:test').TestContext} t @param {string} [script] runs before each page's own */
+  /** @param {import('node:test').TestContext} t @param {string} [script] runs before each page's scripts */
   async function openContext(t, script = '') {
     const context = await browser.newContext();
     context.setDefaultTimeout(PATIENCE_MS);
@@ -46,7 +46,7 @@ describe('the package on phones', { skip }, () => {
   }
 
   /**
-   * Settles when `expected` threads compute: all of them by default, however long that takes on a busy machine.
+   * Settles once `expected` threads are running (by default all), however long that takes on a busy machine.
    * @param {{url: string, threads: number, expected?: number}} options
    */
   const ask = async ({ url, threads, expected = threads }) => {
@@ -69,7 +69,7 @@ describe('the package on phones', { skip }, () => {
     }, url);
 
   /**
-   * A second page gives the same text by the model that the first one has stored, without the server.
+   * Checks that a second page, without the server, generates the same text with the model stored by the first page.
    * @param {import('playwright-core').BrowserContext} context
    * @param {() => Promise<import('playwright-core').Page>} open
    * @param {() => Promise<unknown>} [change] applied before the second page
@@ -86,8 +86,8 @@ describe('the package on phones', { skip }, () => {
     assert.equal((await second.evaluate(ask, kept)).text, text);
   }
 
-  test('a cached model is loaded where handles cannot be sent to workers', async (t) => {
-    // as WebKit before July 2026
+  test('a cached model is loaded if handles cannot be sent to workers', async (t) => {
+    // like WebKit before July 2026
     const refuse = `{
       const refuse = (value, depth = 0) => {
         if (value instanceof FileSystemHandle)
@@ -113,7 +113,7 @@ describe('the package on phones', { skip }, () => {
     'the folder': 'StorageManager.prototype.getDirectory = async () => { throw new Error(); };',
     'a file': 'FileSystemFileHandle.prototype.createSyncAccessHandle = undefined;',
   })) {
-    test(`a cached model is read from blobs where a worker cannot open ${what}`, async (t) => {
+    test(`a cached model is read from blobs if a worker cannot open ${what}`, async (t) => {
       const { context, open } = await openContext(t);
       await assertKept(context, open, () =>
         context.route('**/wick-llm/worker.js', async (route) => {
@@ -124,7 +124,7 @@ describe('the package on phones', { skip }, () => {
     });
   }
 
-  /** Before the text of worker.js. The memory that a helper gets is lost on its way, or empty. */
+  /** Inserted before worker.js. The memory that a helper receives is lost in transit, or empty. */
   const losing = (/** @type {boolean} */ isEmpty) => `{
     const notes = new BroadcastChannel('asks');
     const onmessage = Object.getOwnPropertyDescriptor(MessagePort.prototype, 'onmessage');
@@ -139,7 +139,7 @@ describe('the package on phones', { skip }, () => {
   }\n`;
 
   for (const isEmpty of [false, true]) {
-    test(`one thread computes where shared memory is ${isEmpty ? 'empty' : 'lost'} on its way to a helper`, async (t) => {
+    test(`one thread is used if shared memory arrives ${isEmpty ? 'empty' : 'not at all'} in a helper`, async (t) => {
       const { context, open } = await openContext(t);
       const given = { url: '/models/wick-2.6m-q8_0.gguf', threads: 2 };
       const wanted = await (await open()).evaluate(ask, { ...given, threads: 1 });
@@ -160,7 +160,7 @@ describe('the package on phones', { skip }, () => {
       const again = "engine.generate('Once', { temperature: 0, maxTokens: 8 }).text()";
       assert.equal(await page.evaluate(again), wanted.text);
       assert.equal(await page.evaluate('engine.info().then(({ threads }) => threads)'), 1);
-      assert.equal(await page.evaluate('losses'), 10, 'the helper stops asking');
+      assert.equal(await page.evaluate('losses'), 10, 'the helper must stop asking');
       assert.deepEqual(
         warned.map((text) => text.includes('cannot share memory with a helper')),
         [true],
@@ -170,7 +170,7 @@ describe('the package on phones', { skip }, () => {
   }
 
   test('models and states are stored correctly if a write ignores the bounds of its view', async (t) => {
-    // as Safari 26 (WebKit bug 302733)
+    // like Safari 26 (WebKit bug 302733)
     const { context, open } = await openContext(
       t,
       `{
@@ -201,8 +201,8 @@ describe('the package on phones', { skip }, () => {
     assert.deepEqual(stored, saved);
   });
 
-  // Chromium's workers have 500 KB, Safari's 512
-  test('the small stack of a worker suffices to answer or to refuse the deepest requests', async (t) => {
+  // workers have 500 KB of stack in Chromium and 512 KB in Safari
+  test('the small stack of a worker suffices to answer or reject the most deeply nested requests', async (t) => {
     const { open } = await openContext(t);
     const page = await open();
     await page.evaluate(ask, { url: '/models/wick-2.6m-q8_0.gguf', threads: 1 });
@@ -265,7 +265,7 @@ describe('the package on phones', { skip }, () => {
     }
   });
 
-  /** Before the text of worker.js. A thread notes what it reserves and when it has finished as a helper. */
+  /** Inserted before worker.js. Each thread reports the memory it reserves, and when it has finished as a helper. */
   const limited = (/** @type {number} */ visit, /** @type {number} */ grantedBytes) => `{
     const notes = new BroadcastChannel('notes');
     const { Memory, Instance } = WebAssembly;
@@ -286,7 +286,7 @@ describe('the package on phones', { skip }, () => {
     };
   }\n`;
 
-  test('reloads leave no shared memory where 384 MB are granted, and 2 GB in all', async (t) => {
+  test('reloads leave no shared memory if a page is granted 384 MB, and all pages 2 GB', async (t) => {
     const { context, open } = await openContext(t);
     const observer = await open();
     await observer.evaluate(() => {
@@ -299,7 +299,7 @@ describe('the package on phones', { skip }, () => {
     });
     let visit = 0;
     let lost = 0;
-    /** The memory of closed pages, which get 10 seconds to end their helpers, because the machine may be busy. */
+    /** Returns the memory of closed pages, which have 10 seconds to end their helpers, because the machine may be busy. */
     const taken = async () => {
       let bytes = 0;
       for (let i = 0; i < 200; i++) {
@@ -308,7 +308,7 @@ describe('the package on phones', { skip }, () => {
         if (bytes <= lost) break;
         await new Promise((settle) => setTimeout(settle, 50));
       }
-      lost = bytes; // a browser ends a worker that is late, and then nobody notes its end
+      lost = bytes; // the browser terminates a late worker, which then does not report its end
       return bytes;
     };
     await context.route('**/wick-llm/worker.js', async (route) => {

@@ -1,5 +1,5 @@
-// Pages whose Content Security Policy refuses the engine's worker: the error names the directive. And what
-// the error proposes works. In Chromium.
+// Pages whose Content Security Policy blocks the engine's worker, in Chromium: the error names the directive,
+// and what the error proposes works.
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -17,11 +17,11 @@ const types = { '.js': 'text/javascript', '.wasm': 'application/wasm' };
 
 /** @type {import('playwright-core').Browser} */
 let browser;
-/** The page's own origin, and another one. @type {string[]} */
+/** The page's own origin and a different one. @type {string[]} */
 let origins;
 let policy = '';
 
-/** @param {string} url @returns {string} a file of the package, or of the demo model */
+/** @param {string} url @returns {string} the path of a package file, or of the demo model */
 const fileOf = (url) => {
   const [, folder, ...rest] = url.split('/');
   return join(folder === 'models' ? modelFolder : dist, ...rest);
@@ -62,7 +62,7 @@ after(async () => {
 /**
  * Runs in the page.
  * @param {{origin: string, isTrusted: boolean}} from
- * @returns {Promise<string>} an answer, or the error's name, code and message
+ * @returns {Promise<string>} generated text, or the error's name, code and message
  */
 async function speak({ origin, isTrusted }) {
   const { createEngine } = await import(`${origin}/dist/index.js`);
@@ -86,7 +86,7 @@ async function speak({ origin, isTrusted }) {
   }
 }
 
-/** @param {string} under the policy @param {number} [from] whose index.js @param {boolean} [isTrusted] */
+/** @param {string} under the policy @param {number} [from] the origin of index.js @param {boolean} [isTrusted] */
 async function tried(under, from = 0, isTrusted = false) {
   policy = under;
   const page = await browser.newPage();
@@ -99,7 +99,7 @@ async function tried(under, from = 0, isTrusted = false) {
   }
 }
 
-test('worker-src: the source that it has to allow is named', { skip }, async () => {
+test('worker-src: the error names the source that has to be allowed', { skip }, async () => {
   const words = /^WickError CSP: .*Content Security Policy.* worker-src must allow 'self'$/;
   for (const one of ["worker-src 'none'", 'worker-src blob:'])
     assert.match(await tried(one), words);
@@ -111,7 +111,7 @@ test('worker-src: the source that it has to allow is named', { skip }, async () 
   assert.doesNotMatch(await tried(`worker-src blob: ${origins[1]}`, 1), /Error/);
 });
 
-test("require-trusted-types-for 'script': a worker from the page's own policy", {
+test("require-trusted-types-for 'script': the page’s own policy can create the worker", {
   skip,
 }, async () => {
   const under = "require-trusted-types-for 'script'; trusted-types own";
@@ -121,7 +121,9 @@ test("require-trusted-types-for 'script': a worker from the page's own policy", 
   assert.doesNotMatch(await tried(under, 0, true), /Error/);
 });
 
-test("script-src without 'wasm-unsafe-eval': the browser's own words", { skip }, async () => {
+test("script-src without 'wasm-unsafe-eval': the browser’s message is passed on", {
+  skip,
+}, async () => {
   assert.match(await tried("script-src 'self'"), /^WickError WASM: .*script-src 'self'/);
   assert.doesNotMatch(await tried("script-src 'self' 'wasm-unsafe-eval'"), /Error/);
 });

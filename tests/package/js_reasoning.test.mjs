@@ -1,5 +1,5 @@
-// A limit of reasoning (thinking_budget_tokens), and what chat_template_kwargs tells a template: the built-in model
-// writes texts of a regular expression, which templates of the test say how to read.
+// Limits on reasoning (thinking_budget_tokens), and template variables (chat_template_kwargs). The demo model writes
+// text that matches a regular expression; the test's templates determine which part is reasoning.
 
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
@@ -17,19 +17,19 @@ const { createHandler } = await import(pathToFileURL(join(dist, 'openai.js')).hr
 
 const messages = [{ role: 'user', content: 'Is it cold in Oslo?' }];
 const turns = '{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}<assistant>';
-/** The marks are in the source and never written. @param {string} open @param {string} close */
+/** A template whose source contains the tags but never writes them. @param {string} open @param {string} close */
 const thinking = (open, close) => `{% if false %}${open}${close}{% endif %}${turns}`;
 const plain = thinking('<think>', '</think>');
 
 const { postMessage } = Worker.prototype;
 Worker.prototype.postMessage = function (message, ...more) {
   if (message.type === 'generate' && message.settings.grammar) {
-    message.settings.grammar.isWhole = true; // the expressions have the reasoning in them
+    message.settings.grammar.isWhole = true; // the expressions include the reasoning
   }
   return postMessage.call(this, message, ...more);
 };
 
-/** Reasoning as long as the model likes, and an answer. */
+/** Reasoning of any length, and an answer. */
 const thoughtful = '<think>[a-z ]*</think>[0-9]{4}';
 const wild = { temperature: 2, top_k: 0, top_p: 1, min_p: 0, max_tokens: 80, seed: 3 };
 
@@ -43,7 +43,7 @@ const complete = (engine, more) =>
   );
 
 /**
- * The tokens between two marks of a choice.
+ * Returns the tokens of a choice between two tags.
  * @param {any} choice
  * @param {string} [open_]
  * @param {string} [close]
@@ -59,8 +59,8 @@ function tokensOf({ logprobs }, open_ = '<think>', close = '</think>') {
   return count;
 }
 
-describe('a limit of reasoning', () => {
-  test('the reasoning has this number of tokens, then the answer follows', async (t) => {
+describe('a limit on reasoning', () => {
+  test('the reasoning ends after this number of tokens, then the answer follows', async (t) => {
     const engine = await open(t, plain);
     const [free] = (await complete(engine)).choices;
     assert.ok(tokensOf(free) > 20, `${tokensOf(free)}`);
@@ -77,7 +77,7 @@ describe('a limit of reasoning', () => {
     }
   });
 
-  test('-1, null and a limit that is never reached change nothing', async (t) => {
+  test('-1, null and a limit that is never reached have no effect', async (t) => {
     const engine = await open(t, plain);
     const [{ message }] = (await complete(engine)).choices;
     for (const limit of [-1, null, undefined, 80]) {
@@ -114,7 +114,7 @@ describe('a limit of reasoning', () => {
     for (const choice of several.choices) assert.equal(tokensOf(choice), 5);
   });
 
-  test('reasoning that the template has begun', async (t) => {
+  test('reasoning that is opened by the template', async (t) => {
     const engine = await open(t, `${plain}<think>\n`);
     for (const limit of [0, 3]) {
       const more = { regex: '[a-z ]*</think>[0-9]{4}', thinking_budget_tokens: limit };
@@ -124,7 +124,7 @@ describe('a limit of reasoning', () => {
     }
   });
 
-  test('the marks of other templates', async (t) => {
+  test('the tags of other templates', async (t) => {
     for (const [open_, close] of [
       ['[THINK]', '[/THINK]'],
       ['<|START_THINKING|>', '<|END_THINKING|>'],
@@ -140,7 +140,7 @@ describe('a limit of reasoning', () => {
     }
   });
 
-  test('calls of tools follow it', async (t) => {
+  test('tool calls follow the reasoning', async (t) => {
     const engine = await open(t, `{% if false %}<tool_call>{% endif %}${plain}<think>\n`);
     const parameters = { type: 'object', properties: { city: { enum: ['Oslo', 'Lima'] } } };
     const required = { ...parameters, required: ['city'], additionalProperties: false };
@@ -214,7 +214,7 @@ describe('a limit of reasoning', () => {
     assert.equal((await run('--reasoning-budget', '-1')).code, 2);
   });
 
-  test('invalid values are refused by name', async (t) => {
+  test('errors about invalid values name the option', async (t) => {
     const engine = await open(t, plain);
     for (const wrong of [-2, 0.5, '5', true]) {
       await assert.rejects(complete(engine, { thinking_budget_tokens: wrong }), (error) => {
@@ -234,7 +234,7 @@ describe('chat_template_kwargs', () => {
     `${plain}{% if enable_thinking is defined and not enable_thinking %}<think></think>` +
     '{% else %}<think>{% endif %}';
 
-  test('the template receives them', async (t) => {
+  test('the template receives the variables', async (t) => {
     const engine = await open(t, '{{ enable_thinking }}/{{ effort.of[1] }}<assistant>');
     const written = async (/** @type {any} */ variables) => {
       const count = await engine.countTokens(messages, { variables });
@@ -244,9 +244,9 @@ describe('chat_template_kwargs', () => {
     await written({ enable_thinking: true, effort: { of: [1, 2] }, told: 'True/2' });
   });
 
-  test('reasoning_effort is variables of the template, of any interface', async (t) => {
-    const told = '{{ enable_thinking }} {{ reasoning_effort }}';
-    const engine = await open(t, `${told}<assistant>`);
+  test('reasoning_effort sets template variables in every interface', async (t) => {
+    const shown = '{{ enable_thinking }} {{ reasoning_effort }}';
+    const engine = await open(t, `${shown}<assistant>`);
     const handle = createHandler(engine);
     const post = async (/** @type {string} */ path, /** @type {object} */ body) => {
       const headers = { 'Content-Type': 'application/json' };
@@ -271,12 +271,12 @@ describe('chat_template_kwargs', () => {
     const both = { reasoning_effort: /** @type {const} */ ('low'), max_tokens: 1 };
     const own = { ...both, chat_template_kwargs: { reasoning_effort: 'of three words' } };
     const { usage } = await engine.chat.completions.create({ messages, ...own });
-    // a word of the template does not show whether reasoning is on
+    // an unknown effort does not determine whether reasoning is on
     const words = await engine.tokenize(' of three words<assistant>');
     assert.equal(usage.prompt_tokens, words.length);
   });
 
-  test('enable_thinking says whether the reply begins with reasoning', async (t) => {
+  test('enable_thinking determines whether the reply begins with reasoning', async (t) => {
     const engine = await open(t, knowing);
     const replyTo = async (/** @type {boolean | undefined} */ isOn, /** @type {object} */ more) => {
       const kwargs = isOn === undefined ? {} : { enable_thinking: isOn };
@@ -296,12 +296,12 @@ describe('chat_template_kwargs', () => {
     assert.deepEqual(await replyTo(false, { thinking_budget_tokens: 0 }), [undefined, content]);
   });
 
-  test('none of the options changes a template without reasoning', async (t) => {
+  test('the options do not affect a template without reasoning', async (t) => {
     const engine = await open(t, turns);
-    const told = { regex: undefined, max_tokens: 24 };
-    const { choices, usage } = await complete(engine, told);
+    const limited = { regex: undefined, max_tokens: 24 };
+    const { choices, usage } = await complete(engine, limited);
     const more = { chat_template_kwargs: { enable_thinking: false }, thinking_budget_tokens: 0 };
-    const other = await complete(engine, { ...told, ...more });
+    const other = await complete(engine, { ...limited, ...more });
     assert.deepEqual(other.choices, choices);
     assert.equal(other.usage.prompt_tokens, usage.prompt_tokens);
     const begun = await complete(engine, { ...more, regex: '<think>[a-z]{30}' });
