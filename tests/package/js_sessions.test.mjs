@@ -46,7 +46,7 @@ async function fresh(engine, tokens) {
 
 describe('the prefix cache', () => {
   for (const kvType of /** @type {const} */ (['f32', 'f16', 'q8', 'q4'])) {
-    test(`a prompt that was read before is not read again, and its answer is the same (${kvType})`, async (t) => {
+    test(`a prompt that was processed before is not recomputed, and its answer is the same (${kvType})`, async (t) => {
       const engine = await openEngine(t, { kvType });
       const cold = await read(engine.generate(story, greedy));
       const warm = await read(engine.generate(story, greedy));
@@ -59,7 +59,7 @@ describe('the prefix cache', () => {
     });
   }
 
-  test('the next turn of a chat reads only the new part', async (t) => {
+  test('the next turn of a chat processes only the new part', async (t) => {
     const engine = await openEngine(t);
     const messages = [
       { role: 'system', content: story },
@@ -74,7 +74,7 @@ describe('the prefix cache', () => {
     assert.ok(cached >= first.usage.prompt_tokens - 16, `${cached}`);
   });
 
-  test('many requests with one system prompt read it once', async (t) => {
+  test('a system prompt shared by many requests is processed once', async (t) => {
     const engine = await openEngine(t);
     const questions = ['One', 'Two', 'Three', 'Four', 'Five'].map((word) => `${story} ${word}`);
     const alone = await openEngine(t, { prefixCache: false });
@@ -93,7 +93,7 @@ describe('the prefix cache', () => {
     assert.equal((await alone.kvStats()).prefix, null);
   });
 
-  test('a saved cache: the next engine starts without reading, also with a session', async (t) => {
+  test('with a saved cache, the next engine recomputes nothing, also with a session', async (t) => {
     const one = await openEngine(t);
     const cold = await read(one.generate(story, greedy));
     const path = join(folder, 'cache.wick');
@@ -108,11 +108,11 @@ describe('the prefix cache', () => {
   });
 });
 
-describe('the types of keys and values', () => {
+describe('KV types', () => {
   const types = /** @type {const} */ (['f32', 'f16', 'q8', 'q4']);
   const pairs = types.flatMap((k) => types.filter((v) => v !== k).map((v) => ({ k, v })));
 
-  test('each pair has pages of a separate size, and forks and cache hits give the same text as fresh prompts', async (t) => {
+  test('each pair has its own page size, and forks and cache hits give the same text as fresh prompts', async (t) => {
     /** @type {Map<string, number>} */
     const pageBytes = new Map();
     for (const kvType of pairs) {
@@ -132,7 +132,7 @@ describe('the types of keys and values', () => {
       assert.equal((await read(fork.prompt('', greedy))).text, cold.text, `${kType} ${vType}`);
       await engine.close();
     }
-    // there are as many keys as values: keys of q8 and q4 take half a bit more, finer types even more
+    // keys and values have the same number of elements; a key takes half a bit more than a value in q8 and q4
     const sizeOf = (/** @type {string} */ pair) => pageBytes.get(pair) ?? 0;
     const values = sizeOf('f32 f16') / 6;
     const bits = (/** @type {string} */ type) => (type.startsWith('q') ? 0.5 : 0);
@@ -144,7 +144,7 @@ describe('the types of keys and values', () => {
     assert.ok(sizes[0] > sizes[1] && sizes[1] > sizes[2], sizes.join(' '));
   });
 
-  test('one that is left out is f16', async (t) => {
+  test('an omitted type is f16', async (t) => {
     const engine = await openEngine(t, { kvType: { k: 'q8' } });
     const { kType, vType } = await engine.kvStats();
     assert.deepEqual([kType, vType], ['q8', 'f16']);
@@ -152,7 +152,7 @@ describe('the types of keys and values', () => {
     assert.deepEqual((await plain.info()).kType, 'f16');
   });
 
-  test('a state of other types is refused', async (t) => {
+  test('a state with different types is rejected', async (t) => {
     const one = await openEngine(t, { kvType: { k: 'q8', v: 'f16' } });
     await read(one.generate(story, greedy));
     const bytes = await one.saveState();
@@ -162,7 +162,7 @@ describe('the types of keys and values', () => {
     }
   });
 
-  test('an unknown type is refused by name', async (t) => {
+  test('an unknown type is rejected', async (t) => {
     for (const kvType of [{ k: 'f8' }, { v: 8 }, { keys: 'q8' }, ['q8'], 'f8', 8, true]) {
       await assert.rejects(openEngine(t, { kvType: /** @type {any} */ (kvType) }), hasCode('ARG'));
     }
@@ -174,8 +174,8 @@ describe('the types of keys and values', () => {
   });
 });
 
-describe('requests side by side', () => {
-  test('each session gives the text that it gives alone', async (t) => {
+describe('concurrent requests', () => {
+  test('each request gives the same text as when run alone', async (t) => {
     const engine = await openEngine(t, { prefixCache: false });
     const prompts = ['Once upon a time', 'Hello', story, 'The capital of', story.slice(5)];
     const wanted = [];
@@ -186,20 +186,20 @@ describe('requests side by side', () => {
     assert.deepEqual(found, wanted);
   });
 
-  test('no request waits for the end of another', async (t) => {
+  test('no request waits for another one to finish', async (t) => {
     const engine = await openEngine(t, { prefixCache: false });
     const wanted = await engine.generate('Hello', greedy).text();
-    // More than is buffered before a request rests: it cannot end without a reader.
+    // more tokens than are buffered before a request is paused: it cannot end without a reader
     const long = engine.generate('Once upon a time', { ...greedy, maxTokens: 400 });
     const pieces = long[Symbol.asyncIterator]();
     await pieces.next();
     assert.equal(await engine.generate('Hello', greedy).text(), wanted);
-    assert.ok(Object.is(long.result, undefined), 'the first has not ended');
+    assert.ok(Object.is(long.result, undefined), 'the first request has not ended');
     while (!(await pieces.next()).done);
     assert.equal(long.result?.usage.completionTokens, 400);
   });
 
-  test('requests without pages wait, and nothing is lost', async (t) => {
+  test('requests without pages wait, and no output is lost', async (t) => {
     const engine = await openEngine(t, { contextSize: 128, kvTokens: 128, prefixCache: false });
     const ask = () => read(engine.generate('Once upon a time', { ...greedy, maxTokens: 60 }));
     const all = await Promise.all(Array.from({ length: 6 }, ask));
@@ -211,11 +211,11 @@ describe('requests side by side', () => {
     assert.deepEqual(requests, { running: 0, waiting: 0 });
   });
 
-  test('one that is cancelled leaves the others alone', async (t) => {
+  test('cancelling one request does not affect the others', async (t) => {
     const engine = await openEngine(t);
     const wanted = await engine.generate('Hello', greedy).text();
     const controller = new AbortController();
-    // more than is buffered, so that it cannot end before
+    // more tokens than are buffered, so that it cannot end first
     const doomed = engine.generate(story, { ...greedy, maxTokens: 400, signal: controller.signal });
     const pieces = doomed[Symbol.asyncIterator]();
     const begun = pieces.next();
@@ -228,7 +228,7 @@ describe('requests side by side', () => {
 });
 
 describe('sessions', () => {
-  test('continue where they were, with the text read before', async (t) => {
+  test('continue after the tokens processed before', async (t) => {
     const engine = await openEngine(t, { prefixCache: false });
     const session = await engine.createSession();
     const appended = await session.append(story);
@@ -240,7 +240,7 @@ describe('sessions', () => {
     assert.equal(between.length, first.promptTokens + 24);
     assert.deepEqual(between.slice(0, before.length), before);
     const second = await read(session.prompt(' And', greedy));
-    // all but the token that was sampled last, which no pass has read
+    // all but the last sampled token, which no pass has processed
     assert.equal(second.cachedTokens, between.length - 1);
     const all = await session.tokens();
     assert.equal((await fresh(engine, all.slice(0, first.promptTokens))).text, first.text);
@@ -277,7 +277,7 @@ describe('sessions', () => {
       const texts = await Promise.all(
         branches.map((branch, index) => read(branch.prompt(words[index], greedy))),
       );
-      // the last page is not full, so each branch copies that one
+      // the last page is not full, so each branch copies it
       if (tokens.length % 16 !== 0) assert.equal((await engine.kvStats()).cowCopies, 3);
       for (const [index, branch] of branches.entries()) {
         const all = await branch.tokens();
@@ -305,14 +305,18 @@ describe('sessions', () => {
     assert.equal(pages.length, Math.floor(tokens / 16));
     const { map = '' } = await engine.kvStats({ map: true });
     assert.ok(pages.every((place) => 'cs'.includes(map[place])));
-    // a conversation that continues has them in addition to its own
+    // a longer conversation has these pages and some more
     const answer = { role: 'assistant', content: String(choices[0].message.content) };
     const more = await engine.findPages([first, answer]);
     assert.deepEqual(more.pages.slice(0, pages.length), pages);
     assert.ok(more.pages.length > pages.length);
     const before = await engine.kvStats();
     await engine.findPages([{ role: 'user', content: 'Nobody has asked this.' }]);
-    assert.deepEqual((await engine.kvStats()).prefix, before.prefix, 'it is not a lookup');
+    assert.deepEqual(
+      (await engine.kvStats()).prefix,
+      before.prefix,
+      'findPages does not count as a lookup',
+    );
   });
 
   test('truncate and drop', async (t) => {
@@ -334,7 +338,7 @@ describe('sessions', () => {
     await assert.rejects(session.truncate(-1), hasCode('ARG'));
   });
 
-  test('the rest after a drop has seen the dropped tokens, also the newest token', async (t) => {
+  test('after a drop, the remaining tokens were computed with the dropped ones, including the newest token', async (t) => {
     const engine = await openEngine(t);
     const [said, read] = [await engine.createSession(), await engine.createSession()];
     await said.prompt('Once upon a time', { ...greedy, maxTokens: 8 }).text();
@@ -351,14 +355,14 @@ describe('sessions', () => {
     assert.deepEqual(logprobs[0], logprobs[1]);
   });
 
-  test('a full context continues after a drop, saved and loaded, too', async (t) => {
+  test('a full context continues after a drop, also when saved and loaded', async (t) => {
     const engine = await openEngine(t, { contextSize: 64 });
     const session = await engine.createSession();
     await session.prompt('Once upon a time', { ...greedy, maxTokens: 80, ignoreEnd: true }).text();
     const tokens = await session.tokens();
     assert.equal(tokens.length, 65);
     const loaded = (await engine.loadState(await session.save())).session;
-    if (!loaded) throw new Error('it was a session');
+    if (!loaded) throw new Error('no session was loaded');
     assert.deepEqual(await loaded.tokens(), tokens);
     const texts = [];
     for (const one of [session, loaded]) {
@@ -370,7 +374,7 @@ describe('sessions', () => {
     assert.equal(texts[1], texts[0]);
   });
 
-  test('one request at a time; one that was left early is over at once', async (t) => {
+  test('runs one request at a time; an abandoned request ends immediately', async (t) => {
     const engine = await openEngine(t);
     const session = await engine.createSession();
     const running = session.prompt('Once upon a time', { ...greedy, maxTokens: 300 });
@@ -384,14 +388,14 @@ describe('sessions', () => {
       break;
     }
     const count = (await session.tokens()).length;
-    // all but the token that was sampled last, which no pass need have read
-    assert.ok(count >= prompt + pieces - 1, 'the text until then stays');
+    // all but the last sampled token, which no pass may have processed
+    assert.ok(count >= prompt + pieces - 1, 'the text up to then is kept');
     const child = await session.fork();
     assert.equal((await read(child.prompt(' and', greedy))).completionTokens, 24);
     assert.equal((await session.tokens()).length, count);
   });
 
-  test('one that nobody waits for any more is closed; closing is fine at any time', async (t) => {
+  test('a session whose creation was aborted is closed; sessions can be closed at any time', async (t) => {
     const engine = await openEngine(t);
     const controller = new AbortController();
     const { signal } = controller;
@@ -413,7 +417,7 @@ describe('sessions', () => {
     await assert.rejects(late.tokens(), hasCode('CLOSED'));
   });
 
-  test('a prompt over the context is refused, and the session continues', async (t) => {
+  test('a prompt longer than the context is rejected, and the session continues', async (t) => {
     const engine = await openEngine(t, { contextSize: 64 });
     const session = await engine.createSession();
     await assert.rejects(session.append(story + story), hasCode('PROMPT_TOO_LONG'));
@@ -426,7 +430,7 @@ describe('saved sessions', () => {
   const path = join(folder, 'session.wick');
 
   for (const kvType of /** @type {const} */ (['f32', 'f16', 'q8', 'q4'])) {
-    test(`another engine continues with one (${kvType})`, async (t) => {
+    test(`a different engine continues with a saved session (${kvType})`, async (t) => {
       const one = await openEngine(t, { kvType });
       const session = await one.createSession();
       await read(session.prompt(story, greedy));
@@ -434,7 +438,7 @@ describe('saved sessions', () => {
       assert.deepEqual(new Uint8Array(readFileSync(path)), bytes);
       const two = await openEngine(t, { kvType, prefixCache: false });
       const loaded = (await two.loadState(path)).session;
-      if (!loaded) throw new Error('it was a session');
+      if (!loaded) throw new Error('no session was loaded');
       assert.deepEqual(await loaded.tokens(), await session.tokens());
       const wanted = await read(session.prompt(' And', greedy));
       assert.deepEqual(await read(loaded.prompt(' And', greedy)), wanted);
@@ -446,14 +450,14 @@ describe('saved sessions', () => {
     });
   }
 
-  test('one is saved in coarser types, and another engine of the same type continues with it', async (t) => {
+  test('a session saved with a smaller KV type continues in an engine with the original type', async (t) => {
     const one = await openEngine(t);
     const session = await one.createSession();
     await session.append(story);
     const whole = await session.save();
     const two = await openEngine(t);
-    await two.generate(story, greedy).text(); // in its prefix cache
-    // keys of the page that is not full stay F16
+    await two.generate(story, greedy).text(); // fills its prefix cache
+    // keys of the incomplete page remain F16
     for (const [kvType, share] of /** @type {const} */ ([
       ['q8', 0.7],
       ['q4', 0.45],
@@ -462,14 +466,14 @@ describe('saved sessions', () => {
       assert.deepEqual(new Uint8Array(readFileSync(path)), bytes);
       assert.ok(bytes.length < whole.length * share, `${bytes.length} of ${whole.length}`);
       const { session: loaded } = await two.loadState(path);
-      if (!loaded) throw new Error('it was a session');
+      if (!loaded) throw new Error('no session was loaded');
       assert.deepEqual(await loaded.tokens(), await session.tokens());
       const forks = [await loaded.fork(), await loaded.fork()];
       const [reported, again] = await Promise.all(
         forks.map((fork) => read(fork.prompt(' And', greedy))),
       );
       assert.equal(again.text, reported.text);
-      // its last token is read again, and that of the question
+      // recomputes its last token, and processes the question
       assert.ok(reported.promptTokens - reported.cachedTokens <= 2, JSON.stringify(reported));
       const coarse = await openEngine(t, { kvType });
       await assert.rejects(coarse.loadState(bytes), hasCode('MISMATCH'));
@@ -485,7 +489,7 @@ describe('saved sessions', () => {
     await assert.rejects(session.save(/** @type {any} */ ({ type: 'q8' })), hasCode('ARG'));
   });
 
-  test('another model, another KV type, damage and absence are refused', async (t) => {
+  test('a different model or KV type, damaged data and missing files are rejected', async (t) => {
     const engine = await openEngine(t);
     const session = await engine.createSession();
     await session.append(story);
@@ -512,13 +516,13 @@ describe('saved sessions', () => {
     await assert.rejects(engine.loadState(join(folder, 'absent')), hasCode('NOT_FOUND'));
     await assert.rejects(engine.saveState(join(folder, 'absent', 'x')), hasCode('NOT_FOUND'));
     await assert.rejects(engine.loadState(/** @type {any} */ (7)), hasCode('ARG'));
-    // no part of it is left, and the engine continues
+    // no session or sequence remains, and the engine continues
     const { sessions, sequences } = await engine.kvStats();
     assert.deepEqual({ sessions, sequences }, { sessions: 1, sequences: 1 });
     assert.ok((await engine.loadState(bytes)).session);
   });
 
-  test('the previous state stays when saving fails', async (t) => {
+  test('the previous state is kept if saving fails', async (t) => {
     const engine = await openEngine(t);
     const kept = join(folder, 'kept.wick');
     writeFileSync(kept, 'before');
@@ -543,9 +547,9 @@ describe('salts', () => {
     };
   };
 
-  test('text read with one salt is not found with another, nor without', async (t) => {
+  test('cached text with one salt is not found with a different salt or without one', async (t) => {
     const { cached } = await asker(t);
-    // é in one piece and in two, and a long name that ends otherwise
+    // é composed and decomposed, and two long names that differ at the end
     const long = 'x'.repeat(5000);
     const salts = [null, 'a', 'a ', 'A', '\u00e9', 'e\u0301', `${long}1`, `${long}2`];
     for (const salt of salts) {
@@ -554,7 +558,7 @@ describe('salts', () => {
     }
   });
 
-  test('chat, several completions, beams and best-of have it, too', async (t) => {
+  test('chat, several completions, beam search and best-of use the salt', async (t) => {
     const { engine } = await asker(t);
     const messages = [{ role: 'user', content: story }];
     /** @param {string} [salt] */
@@ -567,7 +571,7 @@ describe('salts', () => {
     assert.equal(await chat('b'), 0);
     assert.equal(await chat(), 0);
     assert.ok((await chat('a')) > 0);
-    /** @param {() => Promise<any>} ask @returns {Promise<number>} tokens that were read again */
+    /** @param {() => Promise<any>} ask @returns {Promise<number>} number of prompt tokens that were processed */
     const newlyRead = async (ask) => {
       const before = (await engine.stats()).tokens.prompt;
       await ask();
@@ -611,7 +615,7 @@ describe('salts', () => {
     assert.ok((await third.cached('a')) >= 32);
   });
 
-  test('duplicate bytes, and bytes without an owner, are refused', async (t) => {
+  test('invalid salts are rejected: empty strings, other types, lone surrogates', async (t) => {
     const { engine } = await asker(t);
     for (const salt of /** @type {any[]} */ (['', 17, '\ud800', 'a\udc00', {}])) {
       assert.throws(() => engine.generate('a', { salt }), hasCode('ARG'));

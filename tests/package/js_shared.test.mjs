@@ -1,5 +1,5 @@
-// `shared` of createEngine outside a browser: a process that says that it is not Node has the locks
-// of a page. tests/package/tabs.test.mjs has browsers, tests/package/js_tabs.test.mjs each message.
+// The option `shared` of createEngine outside a browser: a process that hides that it is Node, with the
+// locks of a page. tests/package/tabs.test.mjs tests browsers, tests/package/js_tabs.test.mjs messages.
 
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
@@ -47,11 +47,11 @@ test('tabs share an engine by name, and the next one leads when the first is clo
   const wanted = await alone.generate('Once', options).text();
   assert.equal(await second.engine.generate('Once', options).text(), wanted);
   const leaders = () => [first, second, other].map(({ led }) => led.count);
-  assert.deepEqual(leaders(), [0, 0, 0], 'it reports a tab that takes over');
+  assert.deepEqual(leaders(), [0, 0, 0], 'onLead is called only by a tab that takes over');
   await first.engine.close();
   assert.equal(await second.engine.generate('Once', options).text(), wanted);
   assert.equal((await second.engine.info()).sharing, 'leader');
-  await waitUntil(() => second.led.count > 0, 'the second to lead');
+  await waitUntil(() => second.led.count > 0, 'the second tab to lead');
   assert.deepEqual(leaders(), [0, 1, 0]);
   await Promise.all([second, other].map(({ engine }) => engine.close()));
   await alone.close();

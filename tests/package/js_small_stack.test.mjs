@@ -1,5 +1,5 @@
-// The engine in a worker with a stack of half a megabyte, as Safari has: the deepest templates, JSON schemas, regular
-// expressions, grammars and tool calls are answered or refused as with a large stack, never with a RangeError.
+// The engine in a worker with a stack of half a megabyte, as in Safari: the most deeply nested templates, JSON schemas, regular
+// expressions, grammars and tool calls are accepted or rejected as with a large stack, never with a RangeError.
 
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
@@ -9,9 +9,9 @@ import { createEngine, dist, modelPath, WickError } from '../support/package.mjs
 
 const SMALL_MB = 0.5;
 const LARGE_MB = 4;
-/** At the limits of depth, which are 12 to 1000, between them, and far above all of them. */
+/** At the depth limits (12 to 1000), between them, and far above. */
 const depths = [10, 30, 63, 96, 100, 199, 500, 1000, 3000];
-/** Each takes two engines. */
+/** Only a few, because each depth needs two engines. */
 const templateDepths = [10, 63, 199, 3000];
 
 /** @param {number} stackSizeMb @param {string} [chatTemplate] */
@@ -76,18 +76,18 @@ const templates = {
   'compared lists': (depth) => `${nested(depth)}{% set k = l.s %}${nested(depth)}{{ k == l.s }}`,
 };
 
-/** The answer, or the code and the words of its refusal. @param {() => Promise<unknown>} ask */
+/** Returns the answer, or the code and message of the error. @param {() => Promise<unknown>} ask */
 async function outcomeOf(ask) {
   try {
     return JSON.stringify(await ask());
   } catch (error) {
-    assert.ok(error instanceof WickError, `${error}`); // so it is not a RangeError
+    assert.ok(error instanceof WickError, `${error}`); // not a RangeError
     assert.doesNotMatch(error.message, /call stack/);
     return `${error.code}: ${error.message}`;
   }
 }
 
-/** Compares two engines; one answer must be a text, so that the depths are not all refused. @param {string} name @param {(engine: Engine, depth: number) => Promise<unknown>} ask @param {{small: Engine, large: Engine}} engines */
+/** Compares two engines; at least one depth must succeed. @param {string} name @param {(engine: Engine, depth: number) => Promise<unknown>} ask @param {{small: Engine, large: Engine}} engines */
 async function compare(name, ask, { small, large }) {
   let answers = 0;
   for (const depth of depths) {
@@ -97,11 +97,11 @@ async function compare(name, ask, { small, large }) {
     assert.equal(found, wanted, `${name}, depth ${depth}`);
     answers += Number(/^"/.test(found));
   }
-  assert.ok(answers > 0, `${name}: refused at every depth`);
+  assert.ok(answers > 0, `${name}: rejected at every depth`);
 }
 
 describe('a worker with a small stack', () => {
-  test('the deepest constraints and tool calls', async (t) => {
+  test('the most deeply nested constraints and tool calls', async (t) => {
     const [small, large] = await Promise.all([open(SMALL_MB), open(LARGE_MB)]);
     t.after(() => Promise.all([small.close(), large.close()]));
     const usual = { temperature: 0, maxTokens: 6 };
@@ -132,7 +132,7 @@ describe('a worker with a small stack', () => {
   });
 
   for (const [name, make] of Object.entries(templates)) {
-    test(`the deepest templates: ${name}`, async () => {
+    test(`the most deeply nested templates: ${name}`, async () => {
       let answers = 0;
       for (const depth of templateDepths) {
         const render = async (/** @type {number} */ stackSizeMb) => {
@@ -149,7 +149,7 @@ describe('a worker with a small stack', () => {
         assert.equal(found, wanted, `depth ${depth}`);
         answers += Number(/^"/.test(found));
       }
-      assert.ok(answers > 0, 'refused at every depth');
+      assert.ok(answers > 0, 'rejected at every depth');
     });
   }
 });

@@ -1,5 +1,5 @@
-// How the engine's workers are started and ended, with fake hosts: pages of one and of another origin, pages
-// with a policy, Node; and what the connection does before, between and after its messages.
+// How the engine's workers are started and ended, with fake hosts: same-origin and cross-origin pages, pages with a
+// policy, Node. Also tests what the connection does before, between and after its messages.
 
 import assert from 'node:assert/strict';
 import { EventEmitter } from 'node:events';
@@ -13,7 +13,7 @@ const turn = () => new Promise((settle) => setImmediate(settle));
 const later = () => new Promise((settle) => setTimeout(settle, 2));
 const ownWorker = new URL('../../js/connection/worker.js', import.meta.url).href;
 
-/** A worker of a page. */
+/** A web worker. */
 class PageWorker extends EventTarget {
   /** @type {PageWorker[]} */
   static made = [];
@@ -85,7 +85,7 @@ function start(option) {
 describe('in a page', () => {
   const module = { type: 'module' };
 
-  test('the worker can be its own file, a file of the origin, a Worker, or a function that makes one', (t) => {
+  test('the worker can be the package’s file, a same-origin file, a Worker, or a function that starts one', (t) => {
     inPage(t);
     for (const [option, url] of [
       [undefined, ownWorker],
@@ -108,7 +108,7 @@ describe('in a page', () => {
     assert.throws(() => start('http://'), { code: 'ARG', message });
   });
 
-  test('a file of another origin is imported by a module of this one, whose address is revoked', async (t) => {
+  test('a cross-origin file is imported by a same-origin module, whose URL is revoked', async (t) => {
     inPage(t);
     /** @type {Blob[]} */
     const blobs = [];
@@ -144,7 +144,7 @@ describe('in a page', () => {
     });
   });
 
-  test('messages and errors', async (t) => {
+  test('messages and errors are passed on', async (t) => {
     inPage(t);
     const { thread, log } = start(undefined);
     const [worker] = PageWorker.made;
@@ -183,7 +183,7 @@ describe('in a page', () => {
     'worker: () => new Worker(policy.createScriptURL(url)) to createEngine, with a policy that ' +
     'the directive trusted-types allows';
 
-  test('a policy that refuses at once', (t) => {
+  test('a policy that blocks the worker immediately', (t) => {
     const { listening } = inPage(t);
     for (const [words, message] of [
       ["Refused by 'Worker-Src'", refused],
@@ -233,7 +233,7 @@ describe('in a page', () => {
 });
 
 describe('in Node', () => {
-  /** A worker of node:worker_threads. */
+  /** A node:worker_threads worker. */
   class NodeWorker extends EventEmitter {
     /** @type {NodeWorker[]} */
     static made = [];
@@ -275,7 +275,7 @@ describe('in Node', () => {
     );
   }
 
-  test('its own file as a script, without streams; another file without flags of the process', (t) => {
+  test('the package’s file runs as a script with separate streams; a custom file runs without process flags', (t) => {
     withThreads(t);
     start(undefined);
     const { file, options } = any(NodeWorker.made.pop());
@@ -291,7 +291,7 @@ describe('in Node', () => {
     assert.throws(() => start('w.mjs'), { code: 'ARG', message: /not w\.mjs$/ });
   });
 
-  test('a host without workers is an error', (t) => {
+  test('a host without workers is reported', (t) => {
     withThreads(t, null);
     const message =
       "workers: not available on this host. Import createEngine from 'wick-llm/edge', which runs the engine in the calling thread";
@@ -300,7 +300,7 @@ describe('in Node', () => {
     assert.throws(() => start('file:///w.mjs'), error);
   });
 
-  test('messages, errors and ends', async (t) => {
+  test('messages, errors and exits are passed on', async (t) => {
     withThreads(t);
     const { thread, log } = start(undefined);
     const worker = any(NodeWorker.made.pop());
@@ -324,7 +324,7 @@ describe('in Node', () => {
     assert.deepEqual([worker.did, log], [['ended'], []]);
   });
 
-  test('posts are counted where memory is shared, those that fail are not', (t) => {
+  test('posted messages are counted if memory is shared; failed ones are not', (t) => {
     /** @type {any[]} */
     const posted = [];
     const post = (/** @type {any[]} */ ...message) => {
@@ -349,7 +349,7 @@ describe('in Node', () => {
 });
 
 describe('the connection', () => {
-  /** @param {{threads?: number, swap?: number, refuse?: number, source?: any}} [options] `refuse`: from which worker on */
+  /** @param {{threads?: number, swap?: number, refuse?: number, source?: any}} [options] `refuse`: number of workers that can be started */
   function connect({ threads = 1, swap = 0, refuse = 99, source } = {}) {
     /** @type {any[]} */
     const workers = [];
@@ -393,7 +393,7 @@ describe('the connection', () => {
     return made;
   }
 
-  test('progress is reported; helpers start at the second report, once', async () => {
+  test('progress is reported; helpers start at the second report, only once', async () => {
     const { worker, workers, told, init, connection } = connect({ threads: 3 });
     const begun = assert.rejects(init(), { code: 'CLOSED' });
     const { helpers, type, module, sent } = worker.last;
@@ -432,7 +432,7 @@ describe('the connection', () => {
     for (const port of helpers) port.close();
   });
 
-  test('no helper starts after the end; one that cannot start ends the engine', async () => {
+  test('no helper starts after the end; if a helper cannot start, the engine ends', async () => {
     const early = connect({ threads: 2 });
     const begun = early.init();
     early.worker.say({ type: 'ready', info: {} });
@@ -462,7 +462,7 @@ describe('the connection', () => {
     empty.check();
   });
 
-  test('log messages of the worker go to the console, others do not', async (t) => {
+  test('log messages from the worker go to the console, others do not', async (t) => {
     const warn = t.mock.method(console, 'warn', () => {});
     const { worker, connection } = await ready();
     worker.say({ type: 'log', text: 'hello' });
@@ -492,7 +492,7 @@ describe('the connection', () => {
     const other = assert.rejects(connection.call('info', [], signal), { message: 'within' });
     abort.abort(new Error('within'));
     await other;
-    worker.say({ type: 'result', id: worker.last.id, value: 6 }); // no caller waits
+    worker.say({ type: 'result', id: worker.last.id, value: 6 }); // no call waits for it
     assert.deepEqual(worker.did, [
       'ref',
       'call',
@@ -508,7 +508,7 @@ describe('the connection', () => {
     await connection.close();
   });
 
-  test('messages that cannot be sent are refused, and no call waits for them', async () => {
+  test('messages that cannot be cloned are rejected, and no call waits for them', async () => {
     const { worker, connection } = await ready();
     const error = {
       code: 'ARG',
@@ -516,13 +516,13 @@ describe('the connection', () => {
     };
     await assert.rejects(connection.call('info', ['no']), error);
     assert.equal(worker.did.at(-1), 'unref');
-    const waiter = { onOutput() {}, fail: () => assert.fail('it is reported twice') };
+    const waiter = { onOutput() {}, fail: () => assert.fail('the error was reported twice') };
     assert.throws(() => connection.generate(any({ input: 'no' }), [waiter, waiter]), error);
     assert.equal(worker.did.at(-1), 'unref');
     await connection.close();
   });
 
-  test('a crash fails all that wait, and later words to the worker are not sent', async () => {
+  test('a crash fails all waiting calls, and later messages to the worker are not sent', async () => {
     const { worker, workers, connection, told } = await ready({ threads: 2 });
     /** @type {any[]} */
     const failed = [];
@@ -540,12 +540,12 @@ describe('the connection', () => {
     await connection.close();
     assert.deepEqual(failed, ['WORKER_CRASHED']);
     assert.deepEqual(told, ['WORKER_CRASHED']);
-    assert.deepEqual(worker.did, ['terminate']); // it is not asked
+    assert.deepEqual(worker.did, ['terminate']); // terminated without a request to close
     assert.equal(workers[1].did.at(-1), 'terminate');
     workers[1].last.port.close();
   });
 
-  test('closing asks a worker with helpers or a file, waits for it, and a second time for the first', async () => {
+  test('a worker with helpers or a swap file is asked to close; a second close waits for the first', async () => {
     for (const [options, isAsked] of /** @type {[any, boolean][]} */ ([
       [{ threads: 1 }, false],
       [{ threads: 1, swap: 1 }, true],
@@ -572,7 +572,7 @@ describe('the connection', () => {
     }
   });
 
-  test('a worker that does not answer is ended after five seconds', async (t) => {
+  test('a worker that does not respond is terminated after five seconds', async (t) => {
     const { worker, connection } = await ready({ swap: 1 });
     t.mock.timers.enable({ apis: ['setTimeout'] });
     const closing = connection.close();
@@ -585,7 +585,7 @@ describe('the connection', () => {
     assert.deepEqual(worker.did, ['ref', 'close', 'terminate']);
   });
 
-  test('a shared engine: ready, and ready again with another worker', async () => {
+  test('a shared engine becomes ready, and ready again with a different worker', async () => {
     const connection = new EngineConnection(() => {});
     /** @type {any[]} */
     const again = [];

@@ -1,10 +1,10 @@
-// The engine's worker over a fake engine and a clock that the test sets: the messages that it posts, the
-// steps that it takes and when, and what it asks of the engine.
+// The engine's worker with a fake engine and a clock set by the test: the messages it posts, when it runs
+// steps, and its calls to the engine.
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 
-// Before the clock is read for the first time: js/base/clock.js keeps the function.
+// replaced before the clock is read for the first time, because js/base/clock.js keeps the function
 let clockMs = 1000;
 const { hrtime } = process;
 process.hrtime = /** @type {any} */ (
@@ -27,7 +27,7 @@ const turns = async (count = 8) => {
 };
 const { STEP_IDLE, STEP_PROGRESS, STEP_WAIT_BYTES } = layout;
 
-/** An engine that records its calls and acts as `acts` says. */
+/** An engine that records its calls; functions in `acts` replace its own. */
 function engineOf() {
   /** @type {any[]} */
   const log = [];
@@ -100,7 +100,7 @@ function startWorker(t, init = {}, engine = engineOf()) {
     (message) => void posted.push(message),
     (text) => void posted.push(text),
   );
-  t.after(() => worker.receive({ type: 'close' })); // it would step on
+  t.after(() => worker.receive({ type: 'close' })); // otherwise it would continue to step
   const { create: _, ...more } = init;
   worker.receive(
     any({
@@ -131,7 +131,7 @@ const generate = (/** @type {number} */ id, /** @type {any} */ more = {}) =>
   });
 
 describe('the start', () => {
-  test('bytes, progress, readiness; then the engine’s first step, once', async (t) => {
+  test('loads bytes, reports progress and readiness, then runs the engine’s first step once', async (t) => {
     const engine = engineOf();
     const left = [4, 8];
     engine.acts.nextRange = () => ({ file: 0, offset: 8 - 4 * left.length, length: left.length });
@@ -177,7 +177,7 @@ describe('the start', () => {
     assert.deepEqual(helper.sent, [{ module: 'module', memory: 'memory', extras: 'extras' }]);
   });
 
-  test('a failure is reported by its code, or as a crash', async (t) => {
+  test('a failure is reported with its code, or as a crash', async (t) => {
     for (const [error, message] of /** @type {[any, any][]} */ ([
       [
         new WickError('NOMEM', 'none'),
@@ -192,7 +192,7 @@ describe('the start', () => {
     }
   });
 
-  test('a worker that was closed during the start does nothing more', async (t) => {
+  test('a worker that is closed during the start does no further work', async (t) => {
     const { worker, posted, log } = startWorker(t);
     worker.receive({ type: 'close' });
     worker.receive({ type: 'close' });
@@ -205,7 +205,7 @@ describe('the start', () => {
     assert.deepEqual([late.posted, late.log], [[{ type: 'closed' }], [['destroy']]]);
   });
 
-  test('eager: ready with the directory, requests have their turns between the bytes', async (t) => {
+  test('eager: ready once the directory is read, and requests run between bytes', async (t) => {
     const engine = engineOf();
     let left = 6;
     engine.acts.nextRange = () => ({ file: 0, offset: 0, length: left });
@@ -216,13 +216,13 @@ describe('the start', () => {
     const { of, posted } = startWorker(t, { isEager: true }, engine);
     await turns(12);
     const phases = posted.map((message) => message.progress?.phase ?? message.type);
-    assert.deepEqual(phases.slice(0, 3), ['loading', 'loading', 'ready']); // the second tells the size
+    assert.deepEqual(phases.slice(0, 3), ['loading', 'loading', 'ready']); // the second reports the size
     assert.equal(of('ready').length, 1);
     assert.equal(posted.indexOf(of('ready')[0]), 2);
     assert.equal(phases.at(-1), 'ready');
   });
 
-  test('a draft model gets the model’s context and the memory that is left', async (t) => {
+  test('a draft model gets the model’s context size and the remaining memory', async (t) => {
     for (const [memoryLimit, own] of [
       [0, 0],
       [100, 30],
@@ -252,7 +252,7 @@ describe('the start', () => {
 });
 
 describe('requests', () => {
-  test('a step with the first piece, then steps that report every 15 ms, then the end', async (t) => {
+  test('reports the first piece after one step, then every 15 ms, then the end', async (t) => {
     const { worker, posted, acts, calls, happens } = await ready(t, { sent: new Int32Array(1) });
     /** @type {string[]} */
     const texts = ['a', 'b', 'c', 'd', 'e', 'f'];
@@ -278,9 +278,9 @@ describe('requests', () => {
     assert.deepEqual(calls('step').flat(), [250, 1000, 1000, 1000, 1000, 1000, 1000]);
   });
 
-  test('without messages steps follow each other for 15 ms; if a message waits, each has its turn', async (t) => {
+  test('without messages, steps run for 15 ms; if a message waits, the worker yields after each step', async (t) => {
     for (const [count, perTurn] of /** @type {[number | undefined, number][]} */ ([
-      [2, 4], // all that was sent has arrived: 16 ms
+      [2, 4], // all messages have arrived: 16 ms
       [3, 1],
       [undefined, 1],
     ])) {
@@ -301,7 +301,7 @@ describe('requests', () => {
     }
   });
 
-  test('a step that needs bytes ends the steps until some arrive', async (t) => {
+  test('a step that needs bytes stops stepping until some arrive', async (t) => {
     const { worker, acts, calls } = await ready(t);
     acts.step = () => STEP_WAIT_BYTES;
     worker.receive(generate(1));
@@ -317,7 +317,7 @@ describe('requests', () => {
     worker.receive({ type: 'ack', id: 77, count: 5 });
   });
 
-  test('requests are submitted, and each completion gets a refusal', async (t) => {
+  test('requests are submitted, and an error is reported for each completion', async (t) => {
     const { worker, posted, acts, calls } = await ready(t);
     worker.receive(
       generate(4, { completions: 2, settings: { ...settings(), session: undefined } }),
@@ -375,7 +375,7 @@ describe('requests', () => {
     const toolChoice = { tool_choice: 'required', parallel_tool_calls: false };
     const [, { toolChoice: choice, oneCall }] = ask({ tools, toolChoice });
     assert.deepEqual([choice, oneCall], ['"required"', true]);
-    assert.equal(calls('setChatTemplate').length, 1); // once
+    assert.equal(calls('setChatTemplate').length, 1); // set only once
   });
 
   test('a session’s pending work is finished before it is used again', async (t) => {
@@ -389,7 +389,7 @@ describe('requests', () => {
     worker.receive(any({ type: 'call', id: 21, method: 'info', args: [3] }));
     assert.equal(calls('step').length, before);
     worker.receive(any({ type: 'call', id: 22, method: 'sessionTokens', args: [3] }));
-    assert.equal(calls('step').length, before + 1); // it waits for bytes: no further one
+    assert.equal(calls('step').length, before + 1); // the step waits for bytes, so no other step follows
     let steps = 0;
     acts.step = () => {
       if (++steps === 3) happens(ended(1, 3));
@@ -406,7 +406,7 @@ describe('requests', () => {
 });
 
 describe('calls', () => {
-  test('are answered, at once or later, or refused', async (t) => {
+  test('are answered immediately or later, or rejected', async (t) => {
     const { worker, posted, acts } = await ready(t);
     const call = (/** @type {string} */ method, /** @type {any[]} */ ...args) =>
       worker.receive({ type: 'call', id: 8, method, args });
@@ -451,7 +451,7 @@ describe('calls', () => {
     assert.equal(any(posted.pop()).error.message, 'Unknown call nothing');
   });
 
-  test('each by the engine’s function', async () => {
+  test('each call uses the right engine function', async () => {
     const { native, log, acts } = engineOf();
     const parts = any({
       native,
@@ -469,7 +469,7 @@ describe('calls', () => {
     acts.call = (row, args) => [row.native, ...args];
     for (const name of ['metrics', 'metricsText', 'saveState', 'restoreState'])
       acts[name] = () => name;
-    /** @type {[string, any[], any, any[]][]} name, arguments, answer, what the engine was asked */
+    /** @type {[string, any[], any, any[]][]} name, arguments, result, calls to the engine */
     const cases = [
       ['tokenize', ['a', 3], [4, 5], [['tokenize', 'a', 3]]],
       ['detokenize', [[1], true], undefined, [['detokenize', [1], { whole: true, special: true }]]],
@@ -511,7 +511,7 @@ describe('calls', () => {
     });
   });
 
-  test('of adapters: bytes that need the extras are fed once more with them', () => {
+  test('adapter bytes that need the extras are fed again once the extras are loaded', () => {
     /** @type {any[]} */
     const log = [];
     let needsExtras = true;
@@ -553,7 +553,7 @@ describe('calls', () => {
 });
 
 describe('embeddings', () => {
-  test('calls run one after another between steps, and their end is reported', async () => {
+  test('calls run one by one between steps, and their results are reported', async () => {
     const { native, log, acts } = engineOf();
     let isClosed = false;
     const takeTurn = async () => void log.push(['turn']);
@@ -572,7 +572,7 @@ describe('embeddings', () => {
       ...[['embedded', 0], ['embedded', 1], ['embedEnd']],
       ...[['embedBegin', other], ['embedStep'], ['embedded', 0], ['embedEnd']],
     ]);
-    assert.ok(log.length - work.length >= 2, 'turns between the steps');
+    assert.ok(log.length - work.length >= 2, 'the worker must yield between steps');
     log.length = 0;
     acts.embedBegin = () => {
       throw new WickError('RANGE', 'no such token');
@@ -590,12 +590,12 @@ describe('embeddings', () => {
       code: 'CLOSED',
       message: 'engine: closed',
     });
-    assert.equal(any(log.at(-1))[0], 'turn'); // an engine that is gone receives nothing
+    assert.equal(any(log.at(-1))[0], 'turn'); // no calls to a destroyed engine
     await assert.rejects(embedder.embed(request), { code: 'CLOSED' });
     assert.equal(any(log.at(-1))[0], 'turn');
   });
 
-  test('awaited bytes are checked for every 5 ms', async (t) => {
+  test('the worker checks for awaited bytes every 5 ms', async (t) => {
     const { native, log, acts } = engineOf();
     t.mock.timers.enable({ apis: ['setTimeout'] });
     const results = [STEP_WAIT_BYTES, STEP_WAIT_BYTES, STEP_IDLE];
@@ -622,7 +622,7 @@ describe('embeddings', () => {
 });
 
 describe('chat templates', () => {
-  test('errors are the template’s, unless they are not', () => {
+  test('only errors in the template are reported as template errors', () => {
     const { native, acts } = engineOf();
     const none =
       'chat template: the model has none, so it was not made for conversations. Use generate(), or pass ' +
@@ -658,7 +658,7 @@ describe('chat templates', () => {
   });
 });
 
-test('a helper requests the memory, again if it was lost, and raises what ends it', async (t) => {
+test('a helper requests the memory, repeats the request if it was lost, and rethrows errors', async (t) => {
   /** @type {any[]} */
   const asked = [];
   const port = any({ postMessage: (/** @type {any} */ word) => asked.push(word) });

@@ -1,5 +1,5 @@
-// Files of the origin private file system, and the data kept in them, over fake folders; the
-// same for Node's files.
+// Files in the origin private file system, and the data stored in them, with fake folders; the
+// same for files in Node.
 
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
@@ -32,8 +32,8 @@ after(() => rmSync(disk, { recursive: true }));
 const notFound = () => Object.assign(new Error('none'), { name: 'NotFoundError' });
 
 /**
- * An origin's files. `kind` is how they can be written: by a copy, in place, or not at all.
- * @param {{kind?: 'copy' | 'place' | 'none', quota?: number, step?: number}} [options] `step`: most bytes of one write
+ * An origin's files. `kind` is how they can be written: through a copy, in place, or not at all.
+ * @param {{kind?: 'copy' | 'place' | 'none', quota?: number, step?: number}} [options] `step`: limit of bytes per write
  */
 function origin({ kind = 'copy', quota = 1e9, step = 1e9 } = {}) {
   /** @type {Map<string, Map<string, Uint8Array>>} */
@@ -65,7 +65,7 @@ function origin({ kind = 'copy', quota = 1e9, step = 1e9 } = {}) {
             },
             async abort() {
               log.push('abort copy');
-              throw new Error('it has ended');
+              throw new Error('the stream has ended');
             },
           };
         },
@@ -112,7 +112,7 @@ function origin({ kind = 'copy', quota = 1e9, step = 1e9 } = {}) {
         const times = held.get(name) ?? held.get('*') ?? 0;
         if (times > 0) {
           held.set(held.has(name) ? name : '*', times - 1);
-          throw new Error('it is open');
+          throw new Error('the file is open');
         }
         if (!files.delete(name)) throw notFound();
       },
@@ -134,7 +134,7 @@ function origin({ kind = 'copy', quota = 1e9, step = 1e9 } = {}) {
 }
 
 /**
- * Lets the code believe that it is in a browser with these files.
+ * Simulates a browser with these files.
  * @param {import('node:test').TestContext} t
  * @param {{root?: any, handle?: any}} [globals]
  */
@@ -157,7 +157,7 @@ function browse(t, { root, handle } = {}) {
 const bytes = Uint8Array.of(1, 2, 3, 4, 5);
 
 describe('states in a browser', () => {
-  test('are written by a copy and read again, each under its name', async (t) => {
+  test('are written through a copy and read back by name', async (t) => {
     const { root, folders, log } = origin();
     browse(t, { root });
     const never = async () => assert.fail('the worker was asked');
@@ -173,7 +173,7 @@ describe('states in a browser', () => {
     assert.deepEqual([...folders.keys()], ['wick-llm']);
   });
 
-  test('are written by the worker where only it can, in place and in as many writes as it takes', async (t) => {
+  test('are written by the worker if only it can, in place and in as many writes as necessary', async (t) => {
     const { root, folders, log } = origin({ kind: 'place', step: 2 });
     browse(t, { root, handle: class {} });
     assert.equal(canWriteHere(), false);
@@ -190,9 +190,9 @@ describe('states in a browser', () => {
     assert.deepEqual(log, ['open file', ['truncate', 0], 'flush', 'close']);
   });
 
-  test('writers', (t) => {
+  test('the host determines who writes files', (t) => {
     browse(t, { handle: undefined });
-    assert.equal(canWriteHere(), true); // no caller: the error is reported here
+    assert.equal(canWriteHere(), true); // no thread can write: writeFile reports it
     any(globalThis).FileSystemFileHandle = class {
       createWritable() {}
     };
@@ -201,7 +201,7 @@ describe('states in a browser', () => {
     assert.equal(canWriteHere(), false);
   });
 
-  test('if the storage is full, the old file stays, and a partial one is removed', async (t) => {
+  test('if storage is full, the old file is kept, and a partial one is removed', async (t) => {
     const copied = origin({ quota: 4 });
     browse(t, { root: copied.root });
     const fullError = { code: 'STORAGE_FULL', message: 'a: cannot be saved, storage is full' };
@@ -224,7 +224,7 @@ describe('states in a browser', () => {
     assert.equal(any(placed.folders.get('wick-llm')).size, 0);
   });
 
-  test('missing, forbidden and unnamed files are refused', async (t) => {
+  test('missing, forbidden and unnamed files are rejected', async (t) => {
     const { root } = origin();
     browse(t, { root });
     const none = { code: 'NOT_FOUND', message: 'Saved state not found: a' };
@@ -248,7 +248,7 @@ describe('states in a browser', () => {
         error,
       );
     }
-    await keepBytes('.a', bytes, async () => {}); // dots alone are not a name
+    await keepBytes('.a', bytes, async () => {}); // only names that consist of dots are invalid
     const closed = origin({ kind: 'none' });
     any(globalThis.navigator).storage.getDirectory = async () => closed.root;
     await assert.rejects(
@@ -273,7 +273,7 @@ describe('states in a browser', () => {
   });
 });
 
-test('errors of files by their kind', () => {
+test('file errors are mapped to error codes', () => {
   const of = (/** @type {any} */ error, /** @type {any[]} */ ...more) => {
     const result = storageError('a', error, ...more);
     assert.equal(result.cause, error);
@@ -295,7 +295,7 @@ test('errors of files by their kind', () => {
 });
 
 describe('states in Node', () => {
-  test('replace their file when they are complete, and leave nothing else', async () => {
+  test('replace their file once they are complete, and leave no other file', async () => {
     const name = join(disk, 'state');
     const never = async () => assert.fail('the worker was asked');
     await keepBytes(name, bytes, never);
@@ -305,7 +305,7 @@ describe('states in Node', () => {
     const other = join(disk, 'folder');
     mkdirSync(other);
     await assert.rejects(keepBytes(other, bytes, never), { code: 'IO' });
-    assert.deepEqual(readdirSync(disk), ['folder', 'state']); // nothing unfinished
+    assert.deepEqual(readdirSync(disk), ['folder', 'state']); // no temporary file remains
     rmSync(other, { recursive: true });
     const lost = join(disk, 'none', 'state');
     const message = `Folder not found: ${lost}`;
@@ -316,7 +316,7 @@ describe('states in Node', () => {
 });
 
 describe('the swap file', () => {
-  test('in a browser: a new file, abandoned ones are removed, and it is emptied and removed at the end', async (t) => {
+  test('in a browser: a new file is created, abandoned ones are removed, and it is emptied and removed at the end', async (t) => {
     const { root, folders, log, held } = origin({ kind: 'place' });
     browse(t, { root });
     folders.set('wick-llm-swap', new Map(['old', 'open', 'older'].map((name) => [name, bytes])));
@@ -335,7 +335,7 @@ describe('the swap file', () => {
       log.filter((one) => one[0] === 'write'),
       [['write', 3, 6]],
     );
-    assert.equal(swap.read(2, 2, back), false); // after the record
+    assert.equal(swap.read(2, 2, back), false); // beyond the end of the record
     log.length = 0;
     await swap.close();
     assert.deepEqual(log, [['truncate', 0], 'close', 'remove']);
@@ -343,7 +343,7 @@ describe('the swap file', () => {
     assert.equal((await readFile('x').catch((error) => error)).name, 'NotFoundError');
   });
 
-  test('in a browser: it is removed again and again until it can be, a hundred times', async (t) => {
+  test('in a browser: removal is retried up to a hundred times', async (t) => {
     browse(t, { root: {} });
     for (const [refusals, removes] of [
       [0, 1],
@@ -377,18 +377,18 @@ describe('the swap file', () => {
     }
   });
 
-  test('in Node: in the folder that is given, seen by nobody, or not at all', async () => {
+  test('in Node: an unlinked file in the given folder, or undefined if it cannot be created', async () => {
     const swap = any(await openSwap(disk));
-    assert.deepEqual(readdirSync(disk), []); // it has no name any more
+    assert.deepEqual(readdirSync(disk), []); // it is already unlinked
     swap.open(1, 3);
     assert.equal(swap.write(1, 0, bytes.subarray(0, 3)), true);
     const back = new Uint8Array(2);
     assert.equal(swap.read(1, 1, back), true);
     assert.deepEqual(back, bytes.slice(1, 3));
     swap.open(2, 4);
-    assert.equal(swap.read(2, 0, new Uint8Array(4)), false); // nothing was written there
+    assert.equal(swap.read(2, 0, new Uint8Array(4)), false); // no bytes were written there
     swap.close();
-    assert.equal(swap.write(1, 0, back), false); // it is closed
+    assert.equal(swap.write(1, 0, back), false); // the file is closed
     assert.equal(await openSwap(join(disk, 'none')), undefined);
     const file = join(disk, 'file');
     writeFileSync(file, 'x');
@@ -397,11 +397,11 @@ describe('the swap file', () => {
   });
 });
 
-test('a save removes what killed saves of the same state have left, and no file of a live writer', async () => {
+test('a save removes temporary files of killed saves of the same state, but not those of a running process', async () => {
   const folder = join(disk, 'killed');
   mkdirSync(folder);
   const state = join(folder, 'state');
-  const { pid } = spawnSync(process.execPath, ['-e', '']); // it has ended
+  const { pid } = spawnSync(process.execPath, ['-e', '']); // a process that has exited
   const id = crypto.randomUUID();
   const left = `state.${pid}-${id}.tmp`;
   const old = `state.${id}.tmp`;
@@ -413,7 +413,7 @@ test('a save removes what killed saves of the same state have left, and no file 
   assert.deepEqual(readdirSync(folder).sort(), ['state', ...live, ...others].sort());
 });
 
-test('writes get arrays without a view, whose bounds Safari 26 ignores', () => {
+test('writes receive whole buffers, because Safari 26 ignores the bounds of views', () => {
   const view = Uint8Array.of(1, 2, 3, 4).subarray(1, 3);
   assert.deepEqual(new Uint8Array(wholeArray(view).buffer), Uint8Array.of(2, 3));
   const whole = Uint8Array.of(1, 2);

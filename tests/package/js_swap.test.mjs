@@ -1,4 +1,4 @@
-// The file of preempted requests' pages, against a plain list of bytes.
+// The swap file for pages of preempted requests, compared with a plain list of bytes.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -26,7 +26,7 @@ function memoryFile() {
   return file;
 }
 
-test('records keep their bytes while others come and go, and gaps are used again', async () => {
+test('records keep their bytes while others are added and dropped, and gaps are reused', async () => {
   const file = memoryFile();
   const swap = new SwapFile(file);
   /** @type {Map<number, Uint8Array>} */
@@ -43,13 +43,13 @@ test('records keep their bytes while others come and go, and gaps are used again
     const bytes = Uint8Array.from({ length: size }, () => draw(256));
     assert.ok(swap.write(id, 0, bytes.subarray(0, 8)));
     assert.ok(swap.write(id, 8, bytes.subarray(8)));
-    assert.ok(!swap.write(id, 8, bytes), 'beyond its end');
+    assert.ok(!swap.write(id, 8, bytes), 'beyond the end of the record');
     kept.set(id, bytes);
     if (kept.size > 12) {
       const gone = [...kept.keys()][draw(kept.size)];
       swap.drop(gone);
       kept.delete(gone);
-      assert.ok(!swap.read(gone, 0, new Uint8Array(1)), 'a record that was dropped');
+      assert.ok(!swap.read(gone, 0, new Uint8Array(1)), 'a dropped record');
     }
     const [asked, whole] = [...kept][draw(kept.size)];
     const from = 4 * draw(2);
@@ -66,10 +66,10 @@ test('records keep their bytes while others come and go, and gaps are used again
   assert.ok(file.isClosed);
 });
 
-test('a record takes the first gap that is large enough, also one of just its size', () => {
+test('a record takes the first gap that is large enough, including one of exactly its size', () => {
   const file = memoryFile();
   const swap = new SwapFile(file);
-  /** @param {number} id @param {number} size @returns {number} where its bytes went */
+  /** @param {number} id @param {number} size @returns {number} the offset of its bytes */
   const place = (id, size) => {
     assert.ok(swap.open(id, size));
     file.bytes.fill(0);
@@ -81,7 +81,7 @@ test('a record takes the first gap that is large enough, also one of just its si
   swap.drop(2);
   swap.drop(4);
   assert.equal(place(6, 21), 60, 'too large for the first gap');
-  assert.equal(place(7, 20), 10, 'of just its size');
-  assert.equal(place(8, 19), 81, 'of exactly the remaining size');
-  assert.equal(place(9, 1), 150, 'after the last');
+  assert.equal(place(7, 20), 10, 'a gap of exactly its size');
+  assert.equal(place(8, 19), 81, 'a gap of exactly the remaining size');
+  assert.equal(place(9, 1), 150, 'after the last record');
 });

@@ -1,4 +1,4 @@
-// One engine for several tabs (js/tabs), with locks and workers that do what the test says. tests/package/tabs.test.mjs has
+// One engine for several tabs (js/tabs), with locks and workers that the test controls. tests/package/tabs.test.mjs tests
 // browsers.
 
 import assert from 'node:assert/strict';
@@ -9,7 +9,7 @@ import { canShare, TabThread } from '../../js/tabs/tab_thread.js';
 import { TestLocks } from '../support/locks.mjs';
 import { waitUntil } from '../support/package.mjs';
 
-/** The engine's worker of the tab that leads. */
+/** The engine's worker in the leading tab. */
 class PretendedWorker extends EventEmitter {
   /** @type {any[]} */
   posted = [];
@@ -52,7 +52,7 @@ after(() => {
 
 let names = 0;
 
-/** The tabs of one test, which are closed at its end. @param {import('node:test').TestContext} t */
+/** Opens the tabs of a test, which are closed at its end. @param {import('node:test').TestContext} t */
 function openTabs(t) {
   const name = `tabs ${++names}`;
   const tabs = /** @type {{connection: EngineConnection}[]} */ ([]);
@@ -86,7 +86,7 @@ function openTabs(t) {
 /** @param {() => any} found */
 const waitFor = (found) => waitUntil(() => Boolean(found()), 'a message');
 
-/** Messages in flight between tabs have arrived. */
+/** Settles once messages in flight between tabs have arrived. */
 const turns = () => new Promise((settle) => setTimeout(settle, 30));
 
 /** @param {any} tab @param {string} type @param {number} [at] @returns {Promise<any>} */
@@ -138,7 +138,7 @@ describe('whether tabs can share', () => {
     }
   }
 
-  test('pages with locks and channels that they may use can; Node cannot', async () => {
+  test('pages with usable locks and channels can; Node cannot', async () => {
     for (const page of [undefined, {}, { versions: {} }]) {
       assert.equal(await canShareIn({ process: page }), true);
     }
@@ -149,7 +149,7 @@ describe('whether tabs can share', () => {
     assert.equal(await canShareIn({ BroadcastChannel: undefined }), false);
   });
 
-  test('interfaces that refuse count as missing', async () => {
+  test('interfaces that throw count as missing', async () => {
     const refusing = () => {
       throw new DOMException('blocked', 'SecurityError');
     };
@@ -201,7 +201,7 @@ describe('the leader', () => {
     await Promise.all(connections.map((connection) => connection.close()));
   });
 
-  test('locks that cannot be had are an error of the start', { timeout: 100_000 }, async (t) => {
+  test('if locks are unavailable, starting fails', { timeout: 100_000 }, async (t) => {
     const { name } = openTabs(t);
     const { locks } = navigator;
     t.after(() => Object.defineProperty(navigator, 'locks', { value: locks, configurable: true }));
@@ -218,7 +218,7 @@ describe('the leader', () => {
     await connection.close();
   });
 
-  test('unsendable values are refused immediately, before and after the model has loaded', async (t) => {
+  test('values that cannot be cloned are rejected immediately, before and after the model has loaded', async (t) => {
     const { open } = openTabs(t);
     const [leader, tab] = [open(), open()];
     const settings = { stop: [() => {}] };
@@ -234,8 +234,8 @@ describe('the leader', () => {
   });
 });
 
-describe('requests of tabs', () => {
-  test('each gets its own pieces; acknowledged and cancelled where it runs', async (t) => {
+describe('requests from tabs', () => {
+  test('each tab receives its own pieces; acknowledgements and cancellations reach the worker', async (t) => {
     const { open } = openTabs(t);
     const [leader, tab] = [open(), open()];
     await Promise.all([leader.ready, tab.ready]);
@@ -277,7 +277,7 @@ describe('requests of tabs', () => {
     assert.equal((await nth(leader, 'cancel')).id, id);
   });
 
-  test('a tab that goes leaves nothing running: requests, sessions, sessions to be', async (t) => {
+  test('closing a tab ends its requests, its sessions, and sessions being created', async (t) => {
     const { open } = openTabs(t);
     const [leader, tab] = [open(), open()];
     await Promise.all([leader.ready, tab.ready]);
@@ -297,7 +297,7 @@ describe('requests of tabs', () => {
     assert.deepEqual([closedLate.method, closedLate.args], ['closeSession', [6]]);
   });
 
-  test('a call that is aborted, or whose tab goes, ends where it runs', async (t) => {
+  test('a call that is aborted, or whose tab closes, is cancelled in the worker', async (t) => {
     const { open } = openTabs(t);
     const [leader, tab] = [open(), open()];
     await Promise.all([leader.ready, tab.ready]);
@@ -313,7 +313,7 @@ describe('requests of tabs', () => {
     assert.equal((await nth(leader, 'cancel', 1)).id, late.id);
   });
 
-  test('a session is its own tab’s, under a separate number', async (t) => {
+  test('a session belongs to its tab and has a separate number', async (t) => {
     const { open } = openTabs(t);
     const [leader, tab, other] = [open(), open(), open()];
     await Promise.all([leader.ready, tab.ready, other.ready]);
@@ -341,7 +341,7 @@ describe('requests of tabs', () => {
 });
 
 describe('events of a request', () => {
-  test('an error, of a request or of a piece, ends it there: a reader that leaves then cancels nothing', async (t) => {
+  test('an error ends a request, so a reader that stops afterwards does not cancel it', async (t) => {
     const { open } = openTabs(t);
     const [leader, tab] = [open(), open()];
     await Promise.all([leader.ready, tab.ready]);
@@ -365,7 +365,7 @@ describe('events of a request', () => {
 });
 
 describe('foreign messages', () => {
-  test('into the channel of a tab is passed by, unless it is a leader’s message', async (t) => {
+  test('on a tab’s channel are ignored unless the leader sent them', async (t) => {
     const { open, name } = openTabs(t);
     const heard = /** @type {string[]} */ ([]);
     const usual = BroadcastChannel;
@@ -409,12 +409,16 @@ describe('foreign messages', () => {
     leader.worker().say({ type: 'result', id, value: 'right' });
     assert.equal(await answer, 'right');
     assert.equal(tab.connection.isEnded, false);
-    assert.deepEqual(other.worker().got('call'), [], 'an engine of another name is not notified');
+    assert.deepEqual(
+      other.worker().got('call'),
+      [],
+      'an engine with a different name is not notified',
+    );
   });
 });
 
 describe('when the leader is closed', () => {
-  test('the next loads the model; open calls and requests continue without a piece twice', async (t) => {
+  test('the next tab loads the model; open calls and requests continue without duplicate pieces', async (t) => {
     const { open } = openTabs(t);
     const [leader, tab] = [open(), open()];
     await Promise.all([leader.ready, tab.ready]);
@@ -443,7 +447,7 @@ describe('when the leader is closed', () => {
     assert.deepEqual(request.failures, []);
   });
 
-  test('requests that ended, were refused or were never sent are not repeated', async (t) => {
+  test('requests that ended, failed or were never sent are not repeated', async (t) => {
     const { open } = openTabs(t);
     const [leader, tab] = [open(), open()];
     await Promise.all([leader.ready, tab.ready]);
@@ -531,7 +535,7 @@ describe('when the leader is closed', () => {
     assert.deepEqual(tab.worker().got('generate'), []);
   });
 
-  test('another model in its place ends requests, not calls', async (t) => {
+  test('a different model in the new leader fails requests, but not calls', async (t) => {
     const { open } = openTabs(t);
     const [leader, tab] = [open('a'), open('b')];
     await Promise.all([leader.ready, tab.ready]);
@@ -547,7 +551,7 @@ describe('when the leader is closed', () => {
     assert.deepEqual(tab.worker().got('generate'), []);
   });
 
-  test('a third tab follows the next one', async (t) => {
+  test('a third tab follows the new leader', async (t) => {
     const { open } = openTabs(t);
     const [leader, tab, other] = [open(), open(), open()];
     await Promise.all([leader.ready, tab.ready, other.ready]);

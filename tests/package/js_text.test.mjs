@@ -1,5 +1,5 @@
-// The npm package under Node: text and chat: the output, how it is reported, and refusals. Sessions
-// and many at once have separate files.
+// The npm package under Node, text and chat: the output, how it is reported, and errors. Sessions and
+// concurrent requests have separate files.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -30,7 +30,7 @@ async function join_(pieces) {
 }
 
 describe('text', () => {
-  test('stories260K writes the published text, with and without a helper', {
+  test('stories260K generates the published text, with and without a helper', {
     skip: shared.skip,
   }, async (t) => {
     const stories = join(shared.path, 'vectors/stories260K');
@@ -46,7 +46,7 @@ describe('text', () => {
     }
   });
 
-  test('the number of threads is measured if none is given; the text is the same', async (t) => {
+  test('the fastest number of threads is measured by default; the text is the same', async (t) => {
     const options = { ...greedy, maxTokens: 60 };
     const one = await openEngine(t);
     const free = await openEngine(t, { file: modelPath, threads: undefined });
@@ -64,11 +64,11 @@ describe('text', () => {
     assert.deepEqual((await two.info()).threadsUsed, { decode: 2, prefill: 2 });
   });
 
-  test('an idle engine lets the processors rest', async (t) => {
+  test('an idle engine uses almost no CPU time', async (t) => {
     const engine = await openEngine(t, { file: modelPath, threads: 2 });
     await waitUntil(async () => (await engine.info()).threads === 2, 'the helper');
     await engine.generate('Once', { ...greedy, maxTokens: 20 }).text();
-    // The host's compiler and collector may continue for a while; a spinning thread never stops.
+    // the host's compiler and garbage collector may run for a while; a spinning thread never stops
     let usedUs = Number.POSITIVE_INFINITY;
     for (let i = 0; i < 8 && usedUs >= 200_000; i++) {
       const before = process.cpuUsage();
@@ -79,11 +79,11 @@ describe('text', () => {
     assert.ok(usedUs < 200_000, `${usedUs} us of 600 ms`);
   });
 
-  test('one thread and two give the same text, seeds repeat it', async (t) => {
+  test('one thread and two give the same text, and seeds reproduce it', async (t) => {
     const one = await openEngine(t);
     const two = await openEngine(t, { file: modelPath, threads: 2 });
     await waitUntil(async () => (await two.info()).threads === 2, 'the helper');
-    // hot and untruncated, so that two seeds cannot agree by chance
+    // a high temperature without truncation, so that two seeds cannot agree by chance
     const free = { temperature: 2, topK: 0, topP: 1, minP: 0, maxTokens: 40, ignoreEnd: true };
     const options = { ...free, seed: 7 };
     const text = await one.generate('Once', options).text();
@@ -119,9 +119,9 @@ describe('text', () => {
     await assert.rejects(join_(generation), hasCode('ARG'));
   });
 
-  test('the result covers aborted and abandoned texts, but not failed ones', async (t) => {
+  test('aborted and abandoned generations have a result, failed ones do not', async (t) => {
     const engine = await openEngine(t);
-    // long enough that its end never comes with the first pieces, on a machine however busy
+    // long enough that it cannot end with the first pieces, even on a busy machine
     const maxTokens = 1000;
     const options = { ...greedy, maxTokens, ignoreEnd: true };
     const controller = new AbortController();
@@ -148,13 +148,13 @@ describe('text', () => {
     assert.equal(left.result?.finishReason, 'abort');
     const whole = engine.generate('Tell me', { ...options, maxTokens: 3 });
     await whole.text();
-    assert.equal(whole.result?.finishReason, 'length', 'its reader leaves after its end');
+    assert.equal(whole.result?.finishReason, 'length', 'a reader that stops after the end');
     const failed = engine.generate('');
     await assert.rejects(failed.text(), hasCode('ARG'));
     assert.equal(failed.result, undefined);
   });
 
-  test('a token has a logprob where it was requested', async (t) => {
+  test('a token has a logprob if it was requested', async (t) => {
     const engine = await openEngine(t);
     /** @type {import('../../js/index.js').TokenDetail[]} */
     const tokens = [];
@@ -191,7 +191,7 @@ describe('text', () => {
     assert.notEqual(await engine.generate('Hello', { ...options, logitBias }).text(), first);
   });
 
-  test('tokens and back', async (t) => {
+  test('tokenize and detokenize are inverse', async (t) => {
     const engine = await openEngine(t);
     for (const text of ['Hello there', 'Grüße, 世界 🙂', '']) {
       const tokens = await engine.tokenize(text);
@@ -207,7 +207,7 @@ describe('text', () => {
     assert.equal(await engine.detokenize(await engine.tokenize(long)), long);
   });
 
-  test('settings out of range are refused by name', async (t) => {
+  test('errors about settings out of range name the option', async (t) => {
     const engine = await openEngine(t);
     for (const [name, value] of Object.entries({
       temperature: -1,
@@ -230,13 +230,13 @@ describe('text', () => {
     await assert.rejects(biased.text(), hasCode('ARG'));
   });
 
-  test('a full context ends with length, a prompt over it is refused with both numbers', async (t) => {
+  test('a full context ends with length; a prompt that exceeds it is rejected with both numbers', async (t) => {
     const engine = await openEngine(t, { file: modelPath, contextSize: 32 });
     const full = engine.generate('Hello', { ...greedy, ignoreEnd: true });
     await full.text();
     const { finishReason, usage } = resultOf(full);
     assert.equal(finishReason, 'length');
-    // the last token takes no slot
+    // the last token takes no position in the context
     assert.equal(usage.promptTokens + usage.completionTokens, 33);
     const over = engine.generate('word '.repeat(100));
     await assert.rejects(over.text(), (error) => {
@@ -248,7 +248,7 @@ describe('text', () => {
 });
 
 describe('chat', () => {
-  test('an answer in OpenAI’s shape', async (t) => {
+  test('an answer in OpenAI’s format', async (t) => {
     const engine = await openEngine(t);
     const answer = await engine.chat.completions.create({
       messages: [...question],
@@ -275,13 +275,13 @@ describe('chat', () => {
     );
     for (const { token, logprob, top_logprobs } of details) {
       assert.equal(top_logprobs.length, 3);
-      assert.equal(top_logprobs[0].token, token); // greedy sampling takes the most likely token
+      assert.equal(top_logprobs[0].token, token); // greedy sampling selects the most likely token
       assert.ok(logprob <= 0 && logprob >= top_logprobs[1].logprob);
     }
     assert.ok(answer.timings.ttftMs > 0);
   });
 
-  test('logprobs without alternatives: the chosen tokens’ own, the same as with some', async (t) => {
+  test('logprobs without alternatives equal those with alternatives', async (t) => {
     const engine = await openEngine(t);
     /** @param {object} body */
     const detailsOf = async (body) => {
@@ -304,7 +304,7 @@ describe('chat', () => {
     );
   });
 
-  test('the same, streamed', async (t) => {
+  test('a streamed answer in OpenAI’s format', async (t) => {
     const engine = await openEngine(t, { file: modelPath, prefixCache: false });
     const body = { messages: [...question], ...greedy };
     const whole = await engine.chat.completions.create(body);
@@ -336,12 +336,12 @@ describe('chat', () => {
       for await (const chunk of await engine.chat.completions.create({
         ...{ ...body, ...options, max_tokens: 2, stream: /** @type {const} */ (true) },
       })) {
-        assert.equal('usage' in chunk, false, 'a number that nobody asked for');
+        assert.equal('usage' in chunk, false, 'usage was not requested');
       }
     }
   });
 
-  test('max_tokens, stop, text parts', async (t) => {
+  test('max_tokens, stop and text parts are supported', async (t) => {
     const engine = await openEngine(t);
     const parts = [{ type: /** @type {const} */ ('text'), text: 'What is Wick?' }];
     const short = await engine.chat.completions.create({
@@ -363,7 +363,7 @@ describe('chat', () => {
     assert.equal(stopped.choices[0].message.content, text.slice(0, text.indexOf(stop)));
   });
 
-  test('features that do not exist yet are refused, not ignored', async (t) => {
+  test('unsupported features are rejected, not ignored', async (t) => {
     const { chat } = await openEngine(t);
     const messages = [...question];
     for (const more of [
@@ -386,7 +386,7 @@ describe('chat', () => {
     }
   });
 
-  test('templates: the model’s, another, one that refuses, one that is wrong', async (t) => {
+  test('templates: the model’s, a custom one, one that raises an exception, one with an error', async (t) => {
     const engine = await openEngine(t);
     const conversation = [{ role: 'system', content: 'Be brief.' }, ...question];
     const text =
@@ -431,11 +431,11 @@ describe('chat', () => {
     }
   });
 
-  test('a template that never ends is refused, and others continue', async (t) => {
+  test('a template that never ends is rejected, and other requests continue', async (t) => {
     const chatTemplate =
       '{% for i in range(100000) %}{% for j in range(100000) %}x{% endfor %}{% endfor %}';
     const engine = await openEngine(t, { file: modelPath, chatTemplate });
-    const began = process.cpuUsage(); // of all threads; the time depends on other processes
+    const began = process.cpuUsage(); // CPU time of all threads, because elapsed time depends on other processes
     const refused = engine.chat.completions.create({ messages: [...question] });
     await assert.rejects(refused, (error) => {
       assert.match(/** @type {Error} */ (error).message, /line 1: the template needs more than/);

@@ -1,5 +1,5 @@
 // Calls that are constrained to the tools' schemas: a model with random weights, at temperature 2,
-// with the templates of many families. Every call that is whole is valid by ajv.
+// with templates from many families. Every complete call is valid according to ajv.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -75,7 +75,7 @@ const isValid = Object.fromEntries(
 const messages = /** @type {const} */ ([{ role: 'user', content: 'Is it cold?' }]);
 const wild = { temperature: 2, top_k: 0, top_p: 1, min_p: 0 };
 
-/** Templates that know a form of calls which can be required. */
+/** Templates whose tool call format can be enforced. */
 const families = {
   hermes: 'NousResearch-Hermes-2-Pro-Llama-3-8B-tool_use',
   qwen: 'Qwen-Qwen2.5-7B-Instruct',
@@ -117,7 +117,7 @@ const vectors = shared.skip
   : JSON.parse(readFileSync(join(shared.path, 'vectors/structure/toolcalls/cases.json'), 'utf8'));
 
 /**
- * The text that the template of a family writes after the messages, where the reasoning is over.
+ * Returns the text that a family's template writes after the messages, with reasoning closed.
  * @param {string} name of a file
  */
 function endingOf(name) {
@@ -129,7 +129,7 @@ function endingOf(name) {
 }
 
 /**
- * An engine whose chat template has all that a family's template says of its form, and writes little.
+ * Opens an engine whose chat template has the tool call format of a family's template, but a short prompt.
  * @param {import('node:test').TestContext} t
  * @param {string} name of a file
  */
@@ -141,26 +141,26 @@ function open(t, name) {
 }
 
 /**
- * Tokens that close what is open get a push, so that a random text ends.
+ * Raises the logits of closing tokens, so that random output ends.
  * @param {Engine} engine
  * @param {string} [family]
  */
 async function closingBias(engine, family = '') {
   const texts = ['"', '}', ']', ')', '>', '|', 'n', '\n'];
-  if (family !== 'gpt-oss') texts.push('<', '</'); // there they lead to messages that never end
+  if (family !== 'gpt-oss') texts.push('<', '</'); // in gpt-oss they lead to messages that never end
   const lists = await Promise.all(
     texts.map((text) => engine.tokenize(text, { addSpecial: false })),
   );
   return Object.fromEntries(lists.map((ids) => [ids[ids.length - 1], 6]));
 }
 
-/** @param {any} choice @returns {number} how many of its calls are whole: each of them is valid */
+/** @param {any} choice @returns {number} the number of complete calls, each checked to be valid */
 function checkCalls({ message, finish_reason }) {
   const calls = message.tool_calls ?? [];
   const whole = finish_reason === 'length' ? calls.slice(0, -1) : calls;
   for (const { function: call } of whole) {
     const check = isValid[call.name];
-    assert.ok(check, `the tool ${call.name}`);
+    assert.ok(check, `unknown tool ${call.name}`);
     assert.ok(check(JSON.parse(call.arguments)), `${call.name}: ${call.arguments}`);
   }
   return whole.length;
@@ -168,7 +168,7 @@ function checkCalls({ message, finish_reason }) {
 
 describe('required', { skip: shared.skip }, () => {
   for (const [family, name] of Object.entries(families)) {
-    test(`${family}: one call, valid, and nothing else`, async (t) => {
+    test(`${family}: exactly one valid call`, async (t) => {
       const engine = await open(t, name);
       const logit_bias = await closingBias(engine, family);
       const body = {
@@ -197,7 +197,7 @@ describe('required', { skip: shared.skip }, () => {
     });
   }
 
-  test('the turn ends after a call, unless the model itself begins another', async (t) => {
+  test('the turn ends after a call, unless the model begins another one', async (t) => {
     const engine = await open(t, families.qwen);
     const logit_bias = await closingBias(engine);
     const body = { ...wild, messages: [...messages], tools, logit_bias, max_tokens: 400, seed: 1 };
@@ -213,7 +213,7 @@ describe('required', { skip: shared.skip }, () => {
     }
   });
 
-  test('a name forces this tool, once, and no other', async (t) => {
+  test('a tool name forces exactly one call of this tool', async (t) => {
     const engine = await open(t, families.qwen);
     const logit_bias = await closingBias(engine);
     for (const name of ['ping', 'weather']) {
@@ -231,7 +231,7 @@ describe('required', { skip: shared.skip }, () => {
   });
 });
 
-describe('the constraint of a call', () => {
+describe('the constraint on a call', () => {
   const marks = '{% if false %}<tool_call>{% endif %}';
   const city = {
     type: 'object',
@@ -254,7 +254,7 @@ describe('the constraint of a call', () => {
     assert.ok([...found].length <= 4, json);
   }
 
-  test('auto: a call that has begun is valid, whatever the model is', async (t) => {
+  test('auto: a call that has begun is valid, whatever the model samples', async (t) => {
     const engine = await openWith(t, '<tool_call>');
     const logit_bias = await closingBias(engine);
     const { choices } = await engine.chat.completions.create({ ...body, logit_bias, n: 8 });
@@ -268,7 +268,7 @@ describe('the constraint of a call', () => {
     assert.ok(called.length > 0);
   });
 
-  test('auto: text stays free, and a control token of the model’s is one', async (t) => {
+  test('auto: text is not constrained, and control tokens remain control tokens', async (t) => {
     const engine = await openWith(t, '<assistant>');
     const free = { ...body, tool_choice: /** @type {const} */ ('auto'), max_tokens: 40 };
     const held = await engine.chat.completions.create(free);
@@ -277,7 +277,7 @@ describe('the constraint of a call', () => {
     assert.equal(held.choices[0].message.content.trim(), without.choices[0].message.content.trim());
   });
 
-  test('streamed, and over the handler', async (t) => {
+  test('works when streamed, and through the handler', async (t) => {
     const engine = await openWith(t, '<assistant>');
     const logit_bias = await closingBias(engine);
     const asked = {
@@ -310,7 +310,7 @@ describe('the constraint of a call', () => {
     assert.equal(over.choices[0].message.tool_calls[0].function.arguments, json);
   });
 
-  test('unsupported tools are refused by name; auto runs anyway', async (t) => {
+  test('unsupported tools are rejected with their name; with auto, the request runs', async (t) => {
     const engine = await openWith(t, '<assistant>');
     const far = { type: 'object', properties: { a: { $ref: 'https://example.com/x.json' } } };
     const wrong = [
@@ -344,7 +344,7 @@ describe('the constraint of a call', () => {
   });
 });
 
-describe('a form of the content next to tools', { skip: shared.skip }, () => {
+describe('response_format with tools', { skip: shared.skip }, () => {
   const record = {
     type: 'object',
     properties: { answer: { type: 'string', maxLength: 6 }, sure: { type: 'boolean' } },
@@ -359,7 +359,7 @@ describe('a form of the content next to tools', { skip: shared.skip }, () => {
   const some = ['hermes', 'qwen 3', 'llama 3.1', 'mistral nemo', 'functionary 3.2'];
   some.push('command r7b', 'gpt-oss', 'deepseek r1');
 
-  /** @param {any} choice @param {string} named of the case @returns {'call' | 'record' | 'cut'} */
+  /** @param {any} choice @param {string} named the name of the case @returns {'call' | 'record' | 'cut'} */
   function checkAnswer(choice, named) {
     const { message, finish_reason } = choice;
     checkCalls(choice);
@@ -373,7 +373,7 @@ describe('a form of the content next to tools', { skip: shared.skip }, () => {
   }
 
   for (const family of some) {
-    test(`${family}: a record or calls, and reasoning before`, async (t) => {
+    test(`${family}: a record or calls, after reasoning`, async (t) => {
       const name = families[/** @type {keyof typeof families} */ (family)];
       const source = readFileSync(join(templates, `${name}.jinja`), 'utf8');
       const never = `{% if false %}{% raw %}${source}{% endraw %}{% endif %}`;
@@ -384,7 +384,7 @@ describe('a form of the content next to tools', { skip: shared.skip }, () => {
       const given = {
         ...wild,
         ...{ messages: [...messages], tools, logit_bias, max_tokens: 200, n: 4 },
-        // the small vocabulary has no tokens for the marks of channels
+        // the small vocabulary has no tokens for channel markers
         ...(family === 'gpt-oss' ? {} : { thinking_budget_tokens: 12 }),
         ...{ response_format, parallel_tool_calls: false },
       };
@@ -404,12 +404,12 @@ describe('a form of the content next to tools', { skip: shared.skip }, () => {
           for (const choice of choices) assert.notEqual(checkAnswer(choice, 'asked'), 'record');
         }
       }
-      // of gpt-oss a message of reasoning seldom ends by chance
+      // in gpt-oss, reasoning rarely ends by chance
       assert.ok(counts.record > 0 || family === 'gpt-oss', JSON.stringify(counts));
     });
   }
 
-  test('after the beginning of a reply', async (t) => {
+  test('after a prefix of a reply', async (t) => {
     const engine = await open(t, families.hermes);
     const logit_bias = await closingBias(engine);
     const begun = /** @type {any} */ ([

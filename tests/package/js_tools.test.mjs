@@ -1,5 +1,5 @@
-// Tools and reasoning in chat completions: the built-in model writes texts that a grammar forces, which a template of
-// the test says how to read. The grammar is put into the message to the worker, because a chat has no separate one.
+// Tools and reasoning in chat completions: a grammar forces the demo model's output, and the test's template determines how
+// it is parsed. The grammar is added to the message to the worker, because a chat has no option for it.
 
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
@@ -34,7 +34,7 @@ const tools = /** @type {const} */ ([
 ]);
 const messages = [{ role: 'user', content: 'Is it cold in Oslo?' }];
 
-/** The marks are in the source and never written. */
+/** A template whose source contains the tags but never writes them. */
 const marks = '{% if false %}<tool_call>{% endif %}';
 const turns =
   '{% for tool in tools %}[{{ tool.function.name }}]{% endfor %}' +
@@ -52,7 +52,7 @@ const open = (t, chatTemplate) => openEngine(t, { file: modelPath, chatTemplate 
 
 /** @typedef {import('../../js/index.js').Engine} Engine */
 
-/** @param {Engine} engine @param {string} text that the model writes @param {object} [more] */
+/** @param {Engine} engine @param {string} text the model's output @param {object} [more] */
 async function complete(engine, text, more) {
   forced = text;
   try {
@@ -79,7 +79,7 @@ async function deltasOf(stream) {
   return { finish, deltas: choices.map(({ delta }) => delta) };
 }
 
-/** A message of deltas, as openai-node puts one together. @param {any[]} deltas */
+/** Combines deltas into a message, like openai-node. @param {any[]} deltas */
 function messageOf(deltas) {
   /** @type {any} */
   const message = { content: '' };
@@ -95,7 +95,7 @@ function messageOf(deltas) {
   return message;
 }
 
-/** @param {any} message without what differs from one answer to the next */
+/** Removes members that differ between answers. @param {any} message */
 function plainOf({ role, refusal, ...message }) {
   const calls = message.tool_calls?.map((/** @type {any} */ { id, ...one }) => one);
   return calls ? { ...message, tool_calls: calls } : message;
@@ -104,8 +104,8 @@ function plainOf({ role, refusal, ...message }) {
 const oslo = { type: 'function', function: { name: 'weather', arguments: '{"city": "Oslo"}' } };
 const lima = { type: 'function', function: { name: 'weather', arguments: '{"city": "Lima"}' } };
 
-describe('calls that the model writes', () => {
-  /** The name, the template, the text, the message, the reason. @type {any[][]} */
+describe('parsing of output', () => {
+  /** Name, template, output, message, finish reason. @type {any[][]} */
   const cases = [
     ['one call', plain, call('Oslo'), { content: '', tool_calls: [oslo] }, 'tool_calls'],
     [
@@ -122,19 +122,19 @@ describe('calls that the model writes', () => {
       ...[{ content: '', reasoning_content: 'Hm.', tool_calls: [oslo] }, 'tool_calls'],
     ],
     [
-      ...['reasoning that the template begins', `${thinking}<think>\n`, 'Hm.\n</think>\nCold.'],
+      ...['reasoning opened by the template', `${thinking}<think>\n`, 'Hm.\n</think>\nCold.'],
       ...[{ content: 'Cold.', reasoning_content: 'Hm.' }, 'stop'],
     ],
     [
-      ...['a call that breaks', plain, 'Éh. <tool_call>{"name": "weather", "arguments": {?} end'],
+      ...['an invalid call', plain, 'Éh. <tool_call>{"name": "weather", "arguments": {?} end'],
       ...[{ content: 'Éh. <tool_call>{"name": "weather", "arguments": {?} end' }, 'stop'],
     ],
     [
-      ...['a call that stops', plain, '<tool_call>{"name": "weather", "arguments": {"city": "Os'],
+      ...['an incomplete call', plain, '<tool_call>{"name": "weather", "arguments": {"city": "Os'],
       ...[{ content: '<tool_call>{"name": "weather", "arguments": {"city": "Os' }, 'stop'],
     ],
     [
-      ...['a call before one that breaks', plain],
+      ...['a call before an invalid one', plain],
       `${call('Oslo')}<tool_call>{"name": "weather", "arguments": {]`,
       { content: '<tool_call>{"name": "weather", "arguments": {]', tool_calls: [oslo] },
       'stop',
@@ -142,7 +142,7 @@ describe('calls that the model writes', () => {
   ];
 
   for (const [name, template, text, message, finish] of cases) {
-    test(`${name}, whole and streamed`, async (t) => {
+    test(`${name}, streamed and not`, async (t) => {
       const engine = await open(t, template);
       const whole = await choiceOf(engine, text);
       assert.deepEqual([plainOf(whole.message), whole.finish_reason], [message, finish]);
@@ -158,7 +158,7 @@ describe('calls that the model writes', () => {
     });
   }
 
-  test('a streamed call begins with its id and name; its arguments come in pieces', async (t) => {
+  test('a streamed call begins with its id and name; its arguments arrive in pieces', async (t) => {
     const engine = await open(t, plain);
     const text = `Look.${call('Oslo, or a city whose name has many more letters')}${call('Lima')}`;
     const { deltas } = await deltasOf(await complete(engine, text, { stream: true }));
@@ -174,7 +174,7 @@ describe('calls that the model writes', () => {
     for (const piece of first) assert.deepEqual(Object.keys(piece), ['index', 'function']);
   });
 
-  test('a reply that is cut off keeps the written part of its call', async (t) => {
+  test('a truncated reply keeps the written part of its call', async (t) => {
     const engine = await open(t, plain);
     const whole = await complete(engine, call('Oslo'));
     const cut = { max_tokens: whole.usage.completion_tokens - 12 };
@@ -194,7 +194,7 @@ describe('calls that the model writes', () => {
     for (const { message } of choices) assert.deepEqual(plainOf(message).tool_calls, [oslo]);
   });
 
-  test('logprobs are of all tokens, also of those of a call', async (t) => {
+  test('logprobs include all tokens, also those of a call', async (t) => {
     const engine = await open(t, plain);
     const { usage, choices } = await complete(engine, call('Oslo'), { logprobs: true });
     const { content } = choices[0].logprobs;
@@ -210,14 +210,14 @@ describe('calls that the model writes', () => {
   });
 });
 
-describe('the messages that the model gets', () => {
+describe('messages in the prompt', () => {
   /** @param {Engine} engine @param {object} body */
   async function promptTokens(engine, body) {
     const { usage } = await complete(engine, 'a', body);
     return usage.prompt_tokens;
   }
 
-  test('tools, calls and results go through the template', async (t) => {
+  test('tools, calls and results are rendered by the template', async (t) => {
     const engine = await open(t, plain);
     const history = [
       ...messages,
@@ -255,7 +255,7 @@ describe('the messages that the model gets', () => {
     assert.equal(auto.finish_reason, 'tool_calls');
   });
 
-  test('reasoning is content if the template knows none', async (t) => {
+  test('reasoning is content if the template does not support it', async (t) => {
     const engine = await open(t, turns);
     const text = '\n<think>Hm.</think>\n\nCold.';
     const { message } = await choiceOf(engine, text, { tools: undefined });
@@ -268,7 +268,7 @@ describe('the messages that the model gets', () => {
     assert.deepEqual(plainOf(split.message), { content: 'Cold.', reasoning_content: 'Hm.' });
   });
 
-  test('invalid fields are refused by name', async (t) => {
+  test('errors about invalid fields name the field', async (t) => {
     const engine = await open(t, plain);
     for (const more of [
       { tool_choice: 'sometimes' },
@@ -316,7 +316,7 @@ describe('the handler', () => {
     }
   }
 
-  test('answers with calls, whole and streamed', async (t) => {
+  test('responds with calls, streamed and not', async (t) => {
     const engine = await open(t, thinking);
     const text = `<think>Hm.</think>${call('Oslo')}${call('Lima')}`;
     const message = { content: '', reasoning_content: 'Hm.', tool_calls: [oslo, lima] };
@@ -328,7 +328,7 @@ describe('the handler', () => {
     assert.deepEqual(plainOf(messageOf(choices.map(({ delta }) => delta))), message);
   });
 
-  test('takes the results of tools', async (t) => {
+  test('accepts tool results', async (t) => {
     const engine = await open(t, plain);
     const history = [
       ...messages,

@@ -1,4 +1,4 @@
-// The module and the records that it writes: what can be compiled, and events as objects.
+// The module and the records it writes: what can be compiled, and events as objects.
 
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -11,7 +11,7 @@ import * as layout from '../../js/wasm/layout.js';
 import { rowsHost } from '../../js/wasm/rows_host.js';
 import { compileModule, isThreaded } from '../../js/wasm/wasm_module.js';
 
-/** The smallest module, and the same with an empty function that it exports as helper_main. */
+/** The smallest module, and the same with an empty function exported as helper_main. */
 const smallest = Uint8Array.of(0, 97, 115, 109, 1, 0, 0, 0);
 const name = Buffer.from('helper_main');
 const exporting = Uint8Array.from([
@@ -30,7 +30,7 @@ describe('the module', () => {
   const response = (type, body, status = 200) =>
     new Response(body, { status, headers: { 'Content-Type': type } });
 
-  test('is given as bytes, a part of bytes, a module, a file or a response', async () => {
+  test('can be bytes, a part of a buffer, a module, a file or a response', async () => {
     const file = join(folder, 'm.wasm');
     writeFileSync(file, exporting);
     const padded = Uint8Array.from([1, 2, ...exporting, 3]);
@@ -50,7 +50,7 @@ describe('the module', () => {
     assert.ok(!isThreaded(given));
   });
 
-  test('is refused with the reason', async () => {
+  test('is rejected with the reason', async () => {
     const missing = pathToFileURL(join(folder, 'missing.wasm'));
     /** @type {[any, RegExp][]} */
     const refusals = [
@@ -93,7 +93,7 @@ describe('events', () => {
     return record;
   }
 
-  test('every field, the candidates and the text, one record after another', () => {
+  test('every field, the candidates and the text of consecutive records are read', () => {
     const fields = {
       ...{ REQUEST: 3, KIND: 2, TOKEN: -1, LOGPROB: -0.5 },
       ...{ FINISH: 4, STOP: 5, STATUS: 500, SUBJECT: 600 },
@@ -104,7 +104,7 @@ describe('events', () => {
       [5, -1.5],
       [-6, -2.5],
     ]);
-    // a piece of text keeps a byte order mark at its beginning
+    // a byte order mark at the beginning of a piece is kept
     const text = '\uFEFFaß€';
     const records = [recordOf(fields, text, top), recordOf({ REQUEST: 4 }, '', [])];
     const bytes = new Uint8Array(Buffer.concat(records));
@@ -125,7 +125,7 @@ describe('events', () => {
   });
 });
 
-test('rows of a table are written to the given address, and the byte count is returned', () => {
+test('table rows are written to the given address, and the byte count is returned', () => {
   const memory = new Uint8Array(8);
   const heap = /** @type {any} */ ({
     write: (/** @type {number} */ at, /** @type {Uint8Array} */ bytes) => memory.set(bytes, at),

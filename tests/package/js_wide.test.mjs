@@ -1,6 +1,6 @@
-// Models that need more than 4 GiB: the module of 64-bit addresses gives the bits of the others, is loaded when a plan needs it
-// or memoryLimit allows more, and models that no memory here can hold are refused with the numbers and the reason. In Node 24
-// and Chromium, which have such memories, and in the Node of the tests, which has none.
+// Models that need more than 4 GiB: the 64-bit module gives bit-identical results, and is loaded if a plan needs it or
+// memoryLimit allows more; models that do not fit in memory are rejected with the numbers and the reason. Tested in Node 24 and
+// Chromium, which support 64-bit memory, and in the Node that runs the tests, which may not.
 
 import assert from 'node:assert/strict';
 import { copyFileSync, readFileSync, truncateSync, writeFileSync } from 'node:fs';
@@ -21,7 +21,7 @@ const node24 = locate('node24');
 const folder = temporaryFolder();
 const reference = join(shared.path, 'vectors/reference/models');
 
-/** The Wick model, trained on a context whose keys and values need more than 4 GiB. */
+/** The Wick model with a claimed context whose keys and values need more than 4 GiB. */
 function writeLongModel() {
   const bytes = readFileSync(modelPath);
   const at = bytes.indexOf('llama.context_length') + 'llama.context_length'.length + 4;
@@ -41,9 +41,9 @@ const claimed = (/** @type {number} */ layers) => {
 };
 
 /**
- * Answers that need every record of web/layout.mjs with addresses. It runs in pages and other processes, so it uses nothing
- * from here.
- * @param {string} entry the package's
+ * Returns answers that need every record of web/layout.mjs with addresses. Runs in pages and other processes, so it does not
+ * use anything from this file.
+ * @param {string} entry the package's entry point
  * @param {any} options of createEngine
  * @param {{canChat: boolean}} model
  */
@@ -90,7 +90,7 @@ async function answersOf(entry, options, { canChat }) {
   return { answers: { tokens, sums, ...found, kernels, threads }, memory };
 }
 
-/** @param {string} script whose last value is printed @returns {Promise<any>} */
+/** @param {string} script an expression whose value is printed @returns {Promise<any>} */
 async function inNode24(script) {
   const args = ['--input-type=module', '-e', `console.log(JSON.stringify(await (${script})))`];
   const { code, stdout, stderr } = await run(node24.path, args);
@@ -111,7 +111,7 @@ const refusalInNode24 = (options) =>
 
 describe('in Node 24', { skip: node24.skip }, () => {
   for (const threads of [1, 2]) {
-    test(`the bits are those of 32-bit addresses (${threads} threads)`, async () => {
+    test(`results are bit-identical to those with 32-bit addresses (${threads} threads)`, async () => {
       const model = { canChat: true };
       const options = { file: modelPath, threads };
       const narrow = await answersInNode24(options, model);
@@ -125,7 +125,7 @@ describe('in Node 24', { skip: node24.skip }, () => {
   }
 
   for (const id of ['qwen3', 'gemma3', 'llama-moe', 'mamba', 'qwen35', 'deepseek2']) {
-    test(`the bits of ${id}`, { skip: shared.skip }, async () => {
+    test(`bit-identical results with ${id}`, { skip: shared.skip }, async () => {
       const options = { file: join(reference, `${id}.gguf`), threads: 1, kvType: 'f32' };
       const narrow = await answersInNode24(options, { canChat: false });
       const wide = await answersInNode24({ ...options, memoryLimit: 5 * GiB }, { canChat: false });
@@ -134,7 +134,7 @@ describe('in Node 24', { skip: node24.skip }, () => {
     });
   }
 
-  test('a plan over 4 GiB gets the memory that it needs', async () => {
+  test('a plan over 4 GiB gets the memory it needs', async () => {
     const options = { file: long, threads: 2 };
     const narrow = await answersInNode24(options, { canChat: false });
     const wide = await answersInNode24(
@@ -146,7 +146,7 @@ describe('in Node 24', { skip: node24.skip }, () => {
     assert.ok(wide.memory.limitBytes > 15 * GiB, `${wide.memory.limitBytes}`);
   });
 
-  test('refusals have the numbers and the reason', async () => {
+  test('errors contain the numbers and the reason', async () => {
     const beyond = await refusalInNode24({ file: claimed(200) });
     assert.equal(beyond.code, 'NOMEM', beyond.message);
     const [needed, limit] = beyond.cause.numbers;
@@ -165,7 +165,7 @@ describe('in Node 24', { skip: node24.skip }, () => {
     assert.equal(own.code, 'NOMEM');
   });
 
-  test('the file of 64-bit addresses can be given itself', async () => {
+  test('the file of the 64-bit module can be passed directly', async () => {
     const wasm = pathToFileURL(join(dist, 'wasm/wick-simd128-wide.wasm')).href;
     const model = { canChat: false };
     for (const memoryLimit of [undefined, 5 * GiB]) {
@@ -176,7 +176,7 @@ describe('in Node 24', { skip: node24.skip }, () => {
     }
   });
 
-  test('a draft that exceeds 32-bit addresses after the model needs memoryLimit', async () => {
+  test('a draft model that exceeds 32-bit addresses together with the model needs memoryLimit', async () => {
     const refused = await refusalInNode24({ file: modelPath, draft: { file: claimed(50) } });
     assert.equal(refused.code, 'NOMEM');
     assert.match(
@@ -187,7 +187,7 @@ describe('in Node 24', { skip: node24.skip }, () => {
     assert.ok(needed > 5e9 && limit < 4 * GiB, refused.message);
   });
 
-  test('a stream is read once: it needs memoryLimit', async () => {
+  test('a stream needs memoryLimit, because it can be read only once', async () => {
     const script = (/** @type {object} */ options) => `(async () => {
       const { createEngine } = await import(${JSON.stringify(entry)});
       const { openAsBlob } = await import('node:fs');
@@ -205,7 +205,7 @@ describe('in Node 24', { skip: node24.skip }, () => {
   });
 });
 
-test('a host without memory64 refuses, and says so', {
+test('a host without memory64 is reported', {
   skip: !WebAssembly.validate(Uint8Array.of(0, 97, 115, 109, 1, 0, 0, 0, 5, 3, 1, 4, 1))
     ? false
     : 'this Node has memory64',
@@ -226,7 +226,7 @@ for (const [name, launch] of /** @type {const} */ ([
   ['chromium', launchChromium],
   ['firefox', launchFirefox],
 ])) {
-  test(`a page of ${name} without isolation has them, too`, {
+  test(`64-bit memory is also available on a page in ${name} without isolation`, {
     skip: locate(name).skip,
   }, async (t) => {
     const folders = {
@@ -238,7 +238,7 @@ for (const [name, launch] of /** @type {const} */ ([
     t.after(() => server.close());
     const browser = await launch();
     t.after(() => browser.close());
-    const page = /** @type {any} */ (await browser.newPage()); // both drivers have what is used
+    const page = /** @type {any} */ (await browser.newPage()); // only members that both drivers have are used
     page.setDefaultTimeout(PATIENCE_MS);
     await page.goto(server.url);
     const options = { url: '/models/long.gguf', cache: false };
@@ -260,7 +260,7 @@ for (const [name, launch] of /** @type {const} */ ([
 describe('in Chromium', { skip: locate('chromium').skip }, () => {
   const page = openPackagePage(folder);
 
-  test('the heap above 4 GiB: the same bits (1 and 2 threads)', async () => {
+  test('a heap above 4 GiB gives bit-identical results (1 and 2 threads)', async () => {
     const support = join(root, 'tests/support/high/memory.js');
     copyFileSync(support, join(folder, 'memory.js'));
     const imports = "import '/models/memory.js';\nimport '/wick-llm/worker.js';\n";
@@ -282,7 +282,7 @@ describe('in Chromium', { skip: locate('chromium').skip }, () => {
     }
   });
 
-  test('a model is kept while it is loaded, and opened again without a server', async () => {
+  test('a model is cached during loading, and opened again without a server', async () => {
     const options = { url: '/models/long.gguf', contextSize: LONG_CONTEXT, threads: 1 };
     const visits = [{ cache: false }, { cache: true }, { cache: 'only' }];
     const [plain, ...kept] = await page.evaluate(
@@ -302,7 +302,7 @@ describe('in Chromium', { skip: locate('chromium').skip }, () => {
     }
   });
 
-  test('the bits are those of 32-bit addresses, and a plan over 4 GiB is loaded', async () => {
+  test('results are bit-identical to those with 32-bit addresses, and a plan over 4 GiB is loaded', async () => {
     const answers = (/** @type {object} */ options) =>
       page.evaluate(
         ([source, ...given]) => new Function(`return ${source}`)()(...given),

@@ -23,7 +23,7 @@ import {
 const prompt = 'Once upon a time there was a little girl who';
 const greedy = { temperature: 0, maxTokens: 40, ignoreEnd: true };
 
-describe('without shared memory the single-thread module runs', () => {
+describe('without shared memory the single-thread module is used', () => {
   /** @param {import('node:test').TestContext} t @param {object} [options] */
   async function speak(t, options) {
     /** @type {boolean[]} */
@@ -110,7 +110,7 @@ describe('without shared memory the single-thread module runs', () => {
 });
 
 describe('storage full', () => {
-  test('a state that cannot be kept: a typed error, and the previous state stays', async (t) => {
+  test('a state that cannot be saved: a typed error, and the previous state is kept', async (t) => {
     const engine = await openEngine(t);
     const folder = temporaryFolder();
     const kept = join(folder, 'kept.wick');
@@ -134,9 +134,9 @@ describe('storage full', () => {
     assert.ok((await engine.loadState(kept)).session);
   });
 
-  test('pages that do not fit in the file are computed again', async (t) => {
+  test('pages that do not fit in the swap file are recomputed', async (t) => {
     const folder = temporaryFolder();
-    // every write of the worker's fails
+    // makes every write by the worker fail
     const full = `const from = process.getBuiltinModule, fs = from('node:fs');
       fs.writeSync = () => { throw Object.assign(new Error('full'), { code: 'ENOSPC' }); };
       const name = ${JSON.stringify(join(dist, 'worker.js'))};
@@ -150,7 +150,10 @@ describe('storage full', () => {
     release();
     const texts = await Promise.all(asked);
     const { requests, kv } = await engine.stats();
-    assert.ok(requests.preempted > 0 && requests.swapFailed > 0, 'no page found room');
+    assert.ok(
+      requests.preempted > 0 && requests.swapFailed > 0,
+      'preempted pages could not be written',
+    );
     assert.equal(requests.swappedIn, 0);
     assert.equal(kv.pages.free, kv.pages.all);
     for (const [i, text] of texts.entries()) assert.equal(await ask(i), text);
@@ -160,10 +163,10 @@ describe('storage full', () => {
 });
 
 describe('await using', () => {
-  // the effect of the syntax that Node 20 does not have
+  // has the effect of `await using`, which Node 20 does not support
   const dispose = (/** @type {any} */ one) => one[Symbol.asyncDispose]();
 
-  test('ends an engine and its running requests', async (t) => {
+  test('closes an engine and cancels its running requests', async (t) => {
     const engine = await openEngine(t);
     const pending = engine.generate(prompt, { ignoreEnd: true }).text();
     pending.catch(() => {});
@@ -185,7 +188,7 @@ describe('await using', () => {
     await assertSpeaks(engine);
   });
 
-  test('leaves a text and a chat', async (t) => {
+  test('cancels a generation and a chat stream', async (t) => {
     const engine = await openEngine(t);
     const [end] = await engine.tokenize('<|im_end|>');
     const stream = await engine.chat.completions.create({
@@ -203,7 +206,7 @@ describe('await using', () => {
     await waitUntil(async () => {
       const { running, waiting } = (await engine.stats()).requests;
       return running + waiting === 0;
-    }, 'nobody running');
+    }, 'no request to be running');
     await assertSpeaks(engine);
   });
 });

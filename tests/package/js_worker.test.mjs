@@ -1,4 +1,4 @@
-// The engine's worker in this thread: the messages it posts, and the order of requests that wait in it.
+// The engine's worker, run in this thread: the messages it posts, and the order of its waiting requests.
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -39,7 +39,7 @@ function startWorker({ isEager = false, sent, file = modelPath, wide } = {}) {
   return { worker, posted, of, outputs, ask };
 }
 
-describe('messages of the worker', () => {
+describe('messages from the worker', () => {
   for (const isEager of [false, true]) {
     test(`it is ready once, ${isEager ? 'before' : 'when'} the weights have arrived`, async () => {
       const { worker, of, posted } = startWorker({ isEager });
@@ -56,7 +56,7 @@ describe('messages of the worker', () => {
   }
 
   for (const mail of ['without shared memory', 'with mail', 'without mail']) {
-    test(`outputs are never empty, and messages are heard between steps (${mail})`, async () => {
+    test(`outputs are never empty, and messages are received between steps (${mail})`, async () => {
       const sent = mail.startsWith('without s') ? undefined : new Int32Array(1);
       const started = startWorker({ sent });
       const { worker, of, outputs, ask } = started;
@@ -64,13 +64,19 @@ describe('messages of the worker', () => {
       await waitUntil(() => of('ready').length === 1, 'readiness');
       ask(1, { maxTokens: 200, ignoreEnd: true });
       ask(2, { maxTokens: 4, ignoreEnd: true });
-      await waitUntil(() => outputs().some(({ id, done }) => id === 2 && done), 'the short one');
+      await waitUntil(
+        () => outputs().some(({ id, done }) => id === 2 && done),
+        'the short request',
+      );
       worker.receive({ type: 'cancel', id: 1 });
-      await waitUntil(() => outputs().some(({ id, done }) => id === 1 && done), 'the other');
+      await waitUntil(
+        () => outputs().some(({ id, done }) => id === 1 && done),
+        'the other request',
+      );
       for (const { outputs: each } of of('step')) {
         assert.ok(each.length > 0);
         const ids = each.map((/** @type {{id: number}} */ { id }) => id);
-        assert.equal(new Set(ids).size, ids.length, 'one for each request');
+        assert.equal(new Set(ids).size, ids.length, 'at most one output per request');
       }
       const [short, long] = [2, 1].map((id) => outputs().find((one) => one.id === id && one.done));
       assert.equal(short.done.finish, 'length');
@@ -81,7 +87,7 @@ describe('messages of the worker', () => {
   }
 });
 
-test('an engine that is closed while it fetches the module of 64-bit addresses ends once', async (t) => {
+test('an engine that is closed while it fetches the 64-bit module ends only once', async (t) => {
   /** @type {import('node:http').ServerResponse | undefined} */
   let asked;
   const server = createServer((_, response) => {
@@ -102,7 +108,7 @@ test('an engine that is closed while it fetches the module of 64-bit addresses e
   worker.receive({ type: 'close' });
   await waitUntil(() => posted.at(-1)?.type === 'closed', 'the end');
   asked?.setHeader('Content-Type', 'application/wasm').end(wasm);
-  await waitUntil(() => compile.mock.callCount() === 1, 'its compilation');
+  await waitUntil(() => compile.mock.callCount() === 1, 'the module to be compiled');
   await compile.mock.calls[0].result;
   await sleep(1);
   assert.deepEqual(
@@ -112,7 +118,7 @@ test('an engine that is closed while it fetches the module of 64-bit addresses e
   assert.equal(destroy.mock.callCount(), 1);
 });
 
-describe('the order of requests that wait', () => {
+describe('the order of waiting requests', () => {
   const MAX = PASSES_WAITED_MAX;
   const place = (/** @type {number} */ n) => ({
     priority: (n % 3) - 1,
@@ -120,7 +126,7 @@ describe('the order of requests that wait', () => {
     passesBefore: Math.floor(n / 4) * (MAX / 2 - 1),
   });
   const places = Array.from({ length: 24 }, (_, n) => place(n));
-  /** A key that sorts as the scheduler's comment says. @param {ReturnType<typeof place>} one @param {number} passes */
+  /** Returns a key with the order documented in the scheduler. @param {ReturnType<typeof place>} one @param {number} passes */
   const keyOf = (one, passes) =>
     passes - one.passesBefore >= MAX ? [0, 0, one.arrival] : [1, -one.priority, one.arrival];
   /** @param {number[]} a @param {number[]} b */
@@ -129,7 +135,7 @@ describe('the order of requests that wait', () => {
     return at >= 0 && a[at] < b[at];
   };
 
-  test('long waits, then priorities, then arrivals', () => {
+  test('requests are sorted by long waits, then priority, then arrival', () => {
     for (let passes = 0; passes < 8 * MAX; passes += MAX / 2 - 1) {
       for (const shift of [-1, 0, 1, 2]) {
         for (const a of places) {
@@ -142,7 +148,7 @@ describe('the order of requests that wait', () => {
     }
   });
 
-  test('the first is the first of all, whatever was added and removed', () => {
+  test('the first request is correct after any additions and removals', () => {
     /** @type {WaitingRequests<any>} */
     const waiting = new WaitingRequests();
     /** @type {any[][]} */

@@ -1,5 +1,5 @@
-// `wick-llm-demo-model/words.js`: the built-in model's answers are constrained to known words. The
-// output for a made-up stream, word by word, and the model itself under its grammar.
+// `wick-llm-demo-model/words.js` constrains the demo model's answers to known words. Tests its output
+// for invented streams, word by word, and for the model itself with its grammar.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -20,7 +20,7 @@ const known = readWords(text);
 /** @param {string} content */
 const user = (content) => ({ role: /** @type {const} */ ('user'), content });
 
-/** @param {string} said @param {string | null} [end] @param {number} [index] @returns {AsyncGenerator<any>} a piece for each letter or two */
+/** @param {string} said @param {string | null} [end] @param {number} [index] @returns {AsyncGenerator<any>} pieces of one or two letters */
 async function* stream(said, end = 'stop', index = 0) {
   const pieces = said.match(/.{1,2}/gsu) ?? [];
   for (const content of pieces)
@@ -29,8 +29,8 @@ async function* stream(said, end = 'stop', index = 0) {
 }
 
 /**
- * @param {string} said by the model
- * @param {{question?: string, messages?: any[], again?: string | Error, prefix?: string, end?: string, pieces?: AsyncIterable<any>, n?: number}} [how] `again`: what it says by the grammar
+ * @param {string} said the model's answer
+ * @param {{question?: string, messages?: any[], again?: string | Error, prefix?: string, end?: string, pieces?: AsyncIterable<any>, n?: number}} [how] `again`: its answer with the grammar
  */
 async function hear(
   said,
@@ -59,7 +59,7 @@ async function hear(
   return { shown: shown[0], all: shown, ways, asked };
 }
 
-test('the list is read; anything else, or an incomplete list, is refused', () => {
+test('the word list is parsed; anything else, or an incomplete list, is rejected', () => {
   assert.ok(known.size > 1000);
   assert.equal(known.get('createengine'), 'createEngine');
   const hostile = [
@@ -80,7 +80,7 @@ test('the list is read; anything else, or an incomplete list, is refused', () =>
   for (const one of hostile) assert.throws(() => readWords(one), TypeError, one.slice(0, 40));
 });
 
-test('known words, digits and marks pass unchanged', async () => {
+test('known words, digits and punctuation pass unchanged', async () => {
   for (const said of [
     'Hello! How can I help you?',
     '47 + 38 = 70 + 15 = 85.',
@@ -94,7 +94,7 @@ test('known words, digits and marks pass unchanged', async () => {
   }
 });
 
-test('words of the conversation pass, in any case', async () => {
+test('words from the conversation pass, in upper or lower case', async () => {
   const long = 'z'.repeat(3000);
   const many = Array.from(
     { length: 10_000 },
@@ -116,7 +116,7 @@ test('words of the conversation pass, in any case', async () => {
   }
 });
 
-test('contents in parts are read as the model reads them, and an answer without content is not a prefix', async () => {
+test('content parts are joined as in the prompt, and an answer without content is not a prefix', async () => {
   const part = (/** @type {string} */ text) => ({ type: 'text', text });
   const parts = [
     { role: 'user', content: [part('say:\nzebraq\t"florp"'), part('zor'), part('ble')] },
@@ -135,7 +135,7 @@ test('contents in parts are read as the model reads them, and an answer without 
   assert.deepEqual([next.shown, next.asked[0].messages], ['I do not know that.', whole]);
 });
 
-test('an invented word is not shown, however it is formatted', async () => {
+test('an invented word is not shown, whatever its characters', async () => {
   for (const said of [
     'The zorble is here.',
     'ZORBLE',
@@ -144,10 +144,10 @@ test('an invented word is not shown, however it is formatted', async () => {
     'cat-zorble',
     "O'Zorble",
     'The \u0441at.', // a Cyrillic letter
-    'The \uff43at.', // a full-width one
-    'The \u24d2at.', // in a circle
-    'The cat\u0301.', // with an accent
-    'The \u{1d41c}at.', // a mathematical one
+    'The \uff43at.', // a full-width letter
+    'The \u24d2at.', // a circled letter
+    'The cat\u0301.', // an accent
+    'The \u{1d41c}at.', // a mathematical letter
     "zorble's",
   ]) {
     const { shown, ways } = await hear(said);
@@ -156,7 +156,7 @@ test('an invented word is not shown, however it is formatted', async () => {
   }
 });
 
-test('a sentence is shown when it is complete, and an invented word removes only its sentence', async () => {
+test('a sentence is shown once it is complete, and an invented word removes only its sentence', async () => {
   /** @type {string[]} */
   const pieces = [];
   const all = held(
@@ -172,7 +172,7 @@ test('a sentence is shown when it is complete, and an invented word removes only
   assert.deepEqual(pieces, ['Hello!', ' I am here.', ' I do not know that.']);
 });
 
-test('a copy that the grammar corrects is reported; a known word that replaced another is not', async () => {
+test('a word corrected by the grammar is accepted; a known word in place of a different one is not', async () => {
   const right = await hear('The word is zorb.', {
     question: 'zorble',
     again: 'The word is zorble.',
@@ -191,7 +191,7 @@ test('a copy that the grammar corrects is reported; a known word that replaced a
   assert.equal(tale.shown, 'Once there was a cat. The cat ran away.');
 });
 
-test('the request is repeated once, from the shown text on, with its settings', async () => {
+test('the request is repeated once, after the shown text, with its settings', async () => {
   const { asked } = await hear('Hello! The zorb.', { question: 'zorble' });
   assert.equal(asked.length, 1);
   assert.deepEqual(asked[0].messages.at(-1), {
@@ -206,7 +206,7 @@ test('the request is repeated once, from the shown text on, with its settings', 
   );
 });
 
-test('a forced text is not longer than the rest of the answer', async () => {
+test('the repeated part is at most as long as the rest of the answer', async () => {
   for (const [max_tokens, least, most] of [
     [20, 15, 17],
     [3, 1, 1],
@@ -223,7 +223,7 @@ test('a forced text is not longer than the rest of the answer', async () => {
   }
 });
 
-test('an answer that was asked again has the usage of that, last, where it is wanted', async () => {
+test('a repeated answer ends with the usage of the repetition, if usage is requested', async () => {
   const usage = { prompt_tokens: 9, completion_tokens: 3, total_tokens: 12 };
   for (const [include_usage, content] of [
     [true, 'The zorble.'],
@@ -242,16 +242,16 @@ test('an answer that was asked again has the usage of that, last, where it is wa
   }
 });
 
-test('a sentence without an end is looked up once, not again for each piece', async () => {
+test('a sentence without an end is checked once, not again for each piece', async () => {
   const said = '- the cat is here\n'.repeat(2000);
-  const begin = process.cpuUsage(); // not the time, which other processes lengthen
+  const begin = process.cpuUsage(); // not elapsed time, which depends on other processes
   assert.equal((await hear(said)).shown, said);
   assert.ok(process.cpuUsage(begin).user < 4e6);
   const late = await hear(`${said}- the zorble`);
   assert.equal(late.shown, 'I do not know that.');
 });
 
-test('any answer is passed on the same in pieces of any size', async () => {
+test('an answer is passed on unchanged for any size of pieces', async () => {
   const said =
     'Hello!) I am... 3.14 a "cat." The cat! ```js\nflorp\n``` Hello.\n\n- cat.\n\ud83d\ude05 Hello?';
   for (let size = 1; size < 12; size++) {
@@ -272,7 +272,7 @@ test('any answer is passed on the same in pieces of any size', async () => {
   }
 });
 
-test('JSON is refused as JSON', async () => {
+test('JSON is replaced by a refusal in JSON', async () => {
   const { shown } = await hear('{"name": "Zorb"}');
   assert.deepEqual(JSON.parse(shown), { answer: 'I do not know that.' });
   const list = await hear('["Zorb"]');
@@ -289,7 +289,7 @@ test('a word that the user began may be completed; the rest is checked', async (
   assert.equal(next.asked[0].messages.length, 2);
 });
 
-test('an answer that is cut may end within a known word, and no other', async () => {
+test('a truncated answer may end within a known word, but not within an unknown one', async () => {
   assert.equal((await hear('The larg', { end: 'length' })).shown, 'The larg');
   assert.equal((await hear('The zorb', { end: 'length' })).shown, 'I do not know that.');
 });
@@ -304,7 +304,7 @@ test('each of several answers is checked separately', async () => {
   assert.deepEqual(ways, ['refused']);
 });
 
-test('a stopped answer keeps its whole words; failures are reported', async () => {
+test('a stopped answer keeps its complete words; failures are reported', async () => {
   async function* broken() {
     yield { choices: [{ index: 0, delta: { content: 'The cat is he' }, finish_reason: null }] };
     throw new DOMException('stopped', 'AbortError');
@@ -321,7 +321,7 @@ test('a stopped answer keeps its whole words; failures are reported', async () =
   await assert.rejects(hear('The zorble.', { again: stopped }), /stopped/);
 });
 
-test('the model itself', async (t) => {
+test('the demo model', async (t) => {
   const engine = await createEngine({ url: modelUrl, threads: 1 });
   t.after(() => engine.close());
   const ask = async (
@@ -331,7 +331,7 @@ test('the model itself', async (t) => {
       .message.content;
 
   await t.test(
-    'a grammar of ten thousand words, and of long ones, is compiled and enforced',
+    'a grammar with ten thousand words, some of them long, is compiled and enforced',
     async () => {
       const many = Array.from(
         { length: 10_000 },
@@ -351,7 +351,7 @@ test('the model itself', async (t) => {
   );
 
   await t.test(
-    'a word that it copies wrong is put right, and an answer without one is the same',
+    'a word that it miscopies is corrected, and an answer without such a word is unchanged',
     async () => {
       const system = {
         role: /** @type {const} */ ('system'),

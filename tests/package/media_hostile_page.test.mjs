@@ -1,5 +1,5 @@
-// Image files from an attacker in Chromium: what its decoders make of rotated, animated, deep, cut, huge and very long ones. Each
-// is read or refused by a code, and the engine answers the next question.
+// Hostile image files in Chromium: rotated, animated, 16-bit, truncated, huge and very long images. Each is decoded or rejected
+// with an error code, and the engine answers the next question.
 
 import assert from 'node:assert/strict';
 import { copyFileSync, mkdirSync, writeFileSync } from 'node:fs';
@@ -23,7 +23,7 @@ const jpeg = of64(
 const cmyk = of64(
   '/9j/7gAOQWRvYmUAZAAAAAAA/9sAQwACAQEBAQECAQEBAgICAgIEAwICAgIFBAQDBAYFBgYGBQYGBgcJCAYHCQcGBggLCAkKCgoKCgYICwwLCgwJCgoK/8AAFAgABAAIBEMRAE0RAFkRAEsRAP/EABYAAQEBAAAAAAAAAAAAAAAAAAIJCv/EABgQAAIDAAAAAAAAAAAAAAAAAAAKSIbF/9oADgRDAE0AWQBLAAA/AC85F27YBn/CjHKKk75fw//Z',
 );
-/** The same pixels, and then a green picture. */
+/** The same pixels, followed by a green frame. */
 const gif = of64(
   'R0lGODdhCAAEAIEAAP8AAAAA/wAAAAAAACwAAAAACAAEAAAIEgABCAQQoGCAgQQNIjR4cCDDgAAh+QQBAAABACwAAAAACAAEAIEA/wAAAAAAAAAAAAAIDAABCBxIsKDBgwQDAgA7',
 );
@@ -31,7 +31,7 @@ const webp = of64(
   'UklGRoYAAABXRUJQVlA4WAoAAAACAAAABwAAAwAAQU5JTQYAAAAAAAAAAABBTk1GKgAAAAAAAAAAAAcAAAMAAGQAAAJWUDhMEgAAAC8HwAAADxDzv//zHw76ENH/AEFOTUYoAAAAAAAAAAAABwAAAwAAZAAAAFZQOEwPAAAALwfAAAAH0P+I/gciov8BAA==',
 );
 
-/** Says that the image is to be turned to the right by 90 degrees. */
+/** With EXIF orientation: rotated by 90 degrees to the right. */
 const turned = Buffer.concat([
   jpeg.subarray(0, 2),
   Buffer.from([0xff, 0xe1, 0, 34]),
@@ -39,7 +39,7 @@ const turned = Buffer.concat([
   jpeg.subarray(2),
 ]);
 
-/** @param {number} width @param {number} height of pixels of one colour */
+/** Makes a PNG file of one colour. @param {number} width @param {number} height */
 function flat(width, height) {
   return pngOf({ width, height, data: new Uint8Array(width * height * 3).fill(200) });
 }
@@ -89,7 +89,7 @@ const script = `
   const { choices } = await engine.chat.completions.create({ messages: [{ role: 'user', content }], max_tokens: 4 });
   return { found, text: choices[0].message.content };`;
 
-test('image files from an attacker', { skip: skip || chromium.skip }, async (t) => {
+test('hostile image files are decoded or rejected', { skip: skip || chromium.skip }, async (t) => {
   const folder = join(temporaryFolder(), 'page');
   mkdirSync(folder);
   const { model, mmproj } = typeOf('gemma3');

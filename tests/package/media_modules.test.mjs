@@ -1,5 +1,5 @@
-// The encoders of all modules: one thread or two, in a Node with relaxed SIMD or without. The probabilities after an image or a
-// recording have the same bits wherever the engine rounds in the same way.
+// The encoders of all modules, with one thread and two, in Node with and without relaxed SIMD. The probabilities after an image
+// or a recording are bit-identical on all hosts with the same rounding.
 
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
@@ -36,7 +36,7 @@ async function tell(node, options, body) {
   return JSON.parse(stdout.toString());
 }
 
-/** @param {string} id of a type @returns {string[]} its mmproj files, of several types of weights */
+/** @param {string} id of a type @returns {string[]} its mmproj files, with several weight types */
 const filesOf = (id) => {
   const { quantised } = manifest.types.find((/** @type {any} */ one) => one.id === id);
   return [
@@ -45,7 +45,7 @@ const filesOf = (id) => {
   ];
 };
 
-describe('bits of encoders', { skip, concurrency: 2 }, () => {
+describe('encoders are bit-identical', { skip, concurrency: 2 }, () => {
   for (const [id, name] of skip
     ? []
     : [

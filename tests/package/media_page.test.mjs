@@ -1,4 +1,4 @@
-// The page of docs/guide/images.md in Chromium, unchanged: a question about an image that is chosen as a PNG file.
+// The page of docs/guide/images.md in Chromium, unchanged: a question about an image from a selected PNG file.
 
 import assert from 'node:assert/strict';
 import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -15,13 +15,13 @@ const chromium = locate('chromium');
 const vision = join(shared.path, 'vectors', 'vision');
 const QUESTION = 'What is this?';
 
-test('the page of ten lines answers a question about an image', {
+test('the ten-line page answers a question about an image', {
   skip: shared.skip || chromium.skip,
 }, async (t) => {
   const guide = readFileSync(join(root, 'docs/guide/images.md'), 'utf8');
   const html = /^```html\n(.*?)^```$/ms.exec(guide)?.[1] ?? '';
   const script = /<script type="module">\n(.*?)<\/script>/s.exec(html)?.[1] ?? '';
-  assert.ok(script.trim().split('\n').length <= 10, 'it has ten lines');
+  assert.ok(script.trim().split('\n').length <= 10, 'the script has at most ten lines');
   const { types } = JSON.parse(readFileSync(join(vision, 'manifest.json'), 'utf8'));
   const [type] = types;
   const part = type.cases[0].parts.find((/** @type {any} */ one) => one.image);
@@ -29,7 +29,7 @@ test('the page of ten lines answers a question about an image', {
   const pixels = { width: part.width, height: part.height, data };
   const folder = temporaryFolder();
   mkdirSync(join(folder, 'page'));
-  // the vectors' models have no template, random weights and no end
+  // the test vectors' models have random weights, no template and no end token
   const given = "mmproj: '/mmproj.gguf', chatTemplate, contextSize: 256 });";
   const chatTemplate = '{% for m in messages %}{{ m.content }}{% endfor %}';
   const line = "mmproj: '/mmproj.gguf' });";

@@ -1,5 +1,5 @@
-// Images and recordings of the Prompt API in Chromium: every class of value that a browser has for them gives the answer of the
-// same pixels or samples, and what cannot be decoded is refused as in the web platform tests.
+// Images and recordings in the Prompt API in Chromium: every class that a browser has for them gives the same answer as its
+// pixels or samples, and input that cannot be decoded is rejected as in the web platform tests.
 
 import assert from 'node:assert/strict';
 import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -57,7 +57,7 @@ const script = `
     ImageData: pixels,
     canvas,
     OffscreenCanvas: drawn(new OffscreenCanvas(60, 40)),
-    'image that still loads': loaded(new Image(), '/image.png?again'),
+    'image that is still loading': loaded(new Image(), '/image.png?again'),
     VideoFrame: new VideoFrame(bitmap, { timestamp: 1 }),
     SVGImageElement: svg,
   };
@@ -93,7 +93,7 @@ const script = `
   };
   return { answers, heard, refused };`;
 
-/** @param {Float32Array} samples @returns {Buffer} 16 bits, as every browser reads them */
+/** @param {Float32Array} samples @returns {Buffer} a 16-bit WAV file, which every browser decodes */
 function wavOf(samples) {
   const data = Buffer.from(Int16Array.from(samples, (one) => Math.round(one * 32767)).buffer);
   const head = Buffer.alloc(44);
@@ -112,7 +112,7 @@ function wavOf(samples) {
   return Buffer.concat([head, data]);
 }
 
-test('every value of an image and a recording that browsers have', {
+test('every class of image and recording in browsers', {
   skip: shared.skip || chromium.skip,
 }, async (t) => {
   const { types } = JSON.parse(readFileSync(join(vision, 'manifest.json'), 'utf8'));

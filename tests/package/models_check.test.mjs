@@ -1,5 +1,5 @@
-// A model that is kept, compared with its server: the same version, another one, a server that cannot be reached or does
-// not report it. Stored models do not change.
+// Compares a stored model with its server: the same version, a different one, a server that cannot be reached or does not
+// report a version. Stored models do not change.
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
@@ -25,11 +25,11 @@ async function begin(t) {
 /** @param {ModelStore} store @param {string} url */
 async function assertKept(store, url) {
   const blob = /** @type {Blob} */ (await store.blob(url));
-  assert.ok(Buffer.from(await blob.arrayBuffer()).equals(model), 'the kept model was changed');
+  assert.ok(Buffer.from(await blob.arrayBuffer()).equals(model), 'the stored model was changed');
 }
 
 describe('a server', () => {
-  test('has the same version, another one, one of another size', async (t) => {
+  test('has the same version, a different one, or one of a different size', async (t) => {
     const { store, url, change, state } = await begin(t);
     const { state: same, reason, entry } = await store.check(url);
     assert.deepEqual([same, reason, entry.isWhole], ['same', undefined, true]);
@@ -42,14 +42,14 @@ describe('a server', () => {
     change(model);
     assert.equal((await store.check(url)).state, 'same');
     await assertKept(store, url);
-    // and the page goes over to it when it likes
+    // the page can then update to it at any time
     change(newer);
     await store.delete(url);
     await store.get(url);
     assert.equal((await store.check(url)).state, 'same');
   });
 
-  test('cannot be asked: the model is used anyway', async (t) => {
+  test('cannot be reached: the model is used anyway', async (t) => {
     const { store, url, state, close } = await begin(t);
     for (const status of [404, 403, 500]) {
       state.fault = () => ({ status });
@@ -66,7 +66,7 @@ describe('a server', () => {
     await assertKept(store, url);
   });
 
-  test('the state is unknown if the server does not report a version', async (t) => {
+  test('does not report a version: the state is unknown', async (t) => {
     const { store, url } = await begin(t);
     const silent = /** @type {typeof fetch} */ (async () => new Response('G', { status: 200 }));
     const found = await store.check(url, { fetch: silent });
@@ -80,7 +80,7 @@ describe('a server', () => {
     assert.equal((await store.check(url, { fetch: wrong })).state, 'unknown');
   });
 
-  test('reports only the size, with the whole file or a part of it', async (t) => {
+  test('reports only the size, in a full or partial response', async (t) => {
     const { store, url } = await begin(t);
     const [own, others] = [String(model.length), String(model.length + 1)];
     /** @type {[number, Record<string, string>, string][]} */
@@ -99,7 +99,7 @@ describe('a server', () => {
     }
   });
 
-  test('models that are not stored are unknown, and an abort rejects', async (t) => {
+  test('is not asked about models that are not stored, and an abort rejects', async (t) => {
     const { store, url } = await begin(t);
     await assert.rejects(store.check('http://127.0.0.1:9/none.gguf'), { code: 'NOT_FOUND' });
     const stop = new AbortController();
@@ -128,7 +128,7 @@ describe('a server', () => {
   });
 });
 
-test('a hub’s version is the SHA-256 of its listing', async (t) => {
+test('the version on a hub is the SHA-256 in its listing', async (t) => {
   const hub = await startHub({ 'maker/tiny': { 'tiny-Q8_0.gguf': model } });
   t.after(() => hub.close());
   const store = new ModelStore(new MemoryBackend(new MemoryDisk()));
@@ -140,7 +140,7 @@ test('a hub’s version is the SHA-256 of its listing', async (t) => {
   assert.equal((await store.check(name, how)).state, 'same');
   hub.state.repositories = { 'maker/tiny': { 'tiny-Q8_0.gguf': newer } };
   assert.equal((await store.check(name, how)).state, 'newer');
-  assert.equal(starts.length, fetched, 'no file is asked for');
+  assert.equal(starts.length, fetched, 'no file is requested');
   hub.state.repositories = {};
   const gone = await store.check(name, how);
   assert.deepEqual([gone.state, gone.entry.isWhole], ['unknown', true]);

@@ -1,5 +1,5 @@
-// Downloads into the store of models: interrupted ones resume, stored chunks are not fetched again,
-// and no other bytes than the file's are ever kept.
+// Downloads into the model store: interrupted downloads resume, stored chunks are not fetched again,
+// and only bytes of the file are ever stored.
 
 import assert from 'node:assert/strict';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -30,7 +30,7 @@ async function begin(t, { disk = new MemoryDisk(), evict, bytes = model } = {}) 
   return { ...server, disk, open, store: open() };
 }
 
-/** @returns {Buffer<ArrayBuffer>} a file of one tensor, of a chunk and a half */
+/** @returns {Buffer<ArrayBuffer>} a file with one tensor, one and a half chunks long */
 function longModel() {
   const values = (1.5 * CHUNK_BYTES) / 4;
   const directory = Buffer.concat([
@@ -52,7 +52,7 @@ const hasCode = (code) => (/** @type {any} */ error) => {
 /** @param {ModelStore} store @param {string} name @param {Buffer} [bytes] */
 async function assertHolds(store, name, bytes = model) {
   const held = Buffer.from(await /** @type {Blob} */ (await store.blob(name)).arrayBuffer());
-  assert.ok(held.equals(bytes), 'other bytes are kept');
+  assert.ok(held.equals(bytes), 'wrong bytes are stored');
 }
 
 /** Downloads until a chunk is stored, and pauses. @param {ModelStore} store @param {string} url @param {number} [chunks] */
@@ -67,7 +67,7 @@ async function pauseAfter(store, url, chunks = 1) {
 }
 
 describe('a download', () => {
-  test('that breaks continues at that byte', async (t) => {
+  test('that breaks continues at the same byte', async (t) => {
     const { store, url, state } = await begin(t);
     const cuts = [1_000_000, 5_000_000];
     state.fault = () => {
@@ -82,9 +82,9 @@ describe('a download', () => {
     await assertHolds(store, url);
   });
 
-  test('that is paused continues at the chunk, on the next visit too', async (t) => {
+  test('that is paused continues at the chunk, also on the next visit', async (t) => {
     const { store, url, state, disk, open } = await begin(t);
-    /** Nothing comes after the second chunk, so that the download pauses. */
+    /** Nothing is sent after the second chunk, so that the download pauses. */
     state.fault = (start) => (start === 0 ? { cut: 2 * CHUNK_BYTES + 5, stall: true } : undefined);
     const { storedBytes, isWhole } = await pauseAfter(store, url, 2);
     assert.deepEqual([storedBytes, isWhole], [2 * CHUNK_BYTES, false]);
@@ -98,7 +98,7 @@ describe('a download', () => {
     await assertHolds(again, url);
   });
 
-  test('a download of a complete model does not start', async (t) => {
+  test('is not started for a complete model', async (t) => {
     const { store, url, state, open } = await begin(t);
     const first = await store.get(url);
     const second = await open().get(url);
@@ -107,7 +107,7 @@ describe('a download', () => {
     assert.deepEqual(state.starts, [0]);
   });
 
-  test('of another SHA-256 or size than the complete file is refused, and the file stays', async (t) => {
+  test('with a different SHA-256 or size than the complete file is rejected, and the file is kept', async (t) => {
     const { store, url, state, open } = await begin(t);
     await store.get(url);
     const [own, other] = [sha256Of(model), sha256Of(newer)];
@@ -122,13 +122,13 @@ describe('a download', () => {
       message: `model.gguf: is stored with the size ${SIZE}, not 5`,
     });
     const entry = await open().get(url, { sha256: own, size: SIZE });
-    assert.deepEqual([entry.isWhole, entry.sha256], [true, own], 'the sum is written down');
+    assert.deepEqual([entry.isWhole, entry.sha256], [true, own], 'the SHA-256 is stored');
     await assert.rejects(open().get(url, { sha256: other }), { code: 'CORRUPT' });
     assert.deepEqual(state.starts, [0]);
     await assertHolds(store, url);
   });
 
-  test('of a SHA-256 whose kept bytes cannot be read is refused', async (t) => {
+  test('with a SHA-256 is rejected if the stored bytes cannot be read', async (t) => {
     const { store, url, disk } = await begin(t);
     await store.get(url);
     const { readChunk } = MemoryBackend.prototype;
@@ -144,7 +144,7 @@ describe('a download', () => {
     });
   });
 
-  test('of a file that has changed meanwhile starts over', async (t) => {
+  test('of a file that has changed since the pause starts over', async (t) => {
     const { store, url, state, change, open } = await begin(t);
     state.fault = () => ({ cut: CHUNK_BYTES + 5, stall: true });
     await pauseAfter(store, url);
@@ -155,7 +155,7 @@ describe('a download', () => {
     await assertHolds(again, url, newer);
   });
 
-  test('of a file that changes meanwhile is refused, and then starts over', async (t) => {
+  test('of a file that changes during the download is rejected, and then starts over', async (t) => {
     const { store, url, state, change } = await begin(t);
     state.fault = (start) => {
       if (start > 0) return undefined;
@@ -169,7 +169,7 @@ describe('a download', () => {
     await assertHolds(store, url, newer);
   });
 
-  test('a download from a server without ranges completes, too', async (t) => {
+  test('from a server without ranges completes as well', async (t) => {
     const { store, url, state } = await begin(t);
     state.fault = (start) => ({ whole: true, ...(start === 0 && { cut: CHUNK_BYTES + 5 }) });
     await assert.rejects(store.get(url, { retries: 0 }), hasCode('NETWORK'));
@@ -178,7 +178,7 @@ describe('a download', () => {
     await assertHolds(store, url);
   });
 
-  test('a download of unknown length ends with the file', async (t) => {
+  test('of unknown length ends with the file', async (t) => {
     for (const size of [SIZE, 2 * CHUNK_BYTES]) {
       const bytes = model.subarray(0, size);
       const { store, url, state } = await begin(t, { bytes });
@@ -189,7 +189,7 @@ describe('a download', () => {
     }
   });
 
-  test('that ends before its directory says is not complete, and continues the next time', async (t) => {
+  test('that ends before the size in its directory is incomplete, and continues the next time', async (t) => {
     const bytes = longModel();
     for (const [cut, starts] of /** @type {const} */ ([
       [1000, [0, 0]],
@@ -209,7 +209,7 @@ describe('a download', () => {
     }
   });
 
-  test('of a file that its server has cut is refused, and leaves nothing', async (t) => {
+  test('of a file truncated on the server is rejected, and nothing is stored', async (t) => {
     const bytes = longModel();
     const { store, url, change } = await begin(t, { bytes: bytes.subarray(0, -1) });
     await assert.rejects(store.get(url), {
@@ -223,7 +223,7 @@ describe('a download', () => {
     await assert.rejects(store.import(cut, { name: 'cut.gguf' }), hasCode('TRUNCATED'));
   });
 
-  test('of something else is refused, and leaves nothing', async (t) => {
+  test('of something other than a model is rejected, and nothing is stored', async (t) => {
     const { store, url, state, disk } = await begin(t);
     const pointer = `version https://git-lfs.github.com/spec/v1\noid sha256:${'0'.repeat(64)}\n`;
     for (const fault of [{ page: true }, { text: pointer }, { text: '<html>' }, { text: 'GGML' }]) {
@@ -238,7 +238,7 @@ describe('a download', () => {
     await store.get(url);
   });
 
-  test('with a given SHA-256 is compared with it', async (t) => {
+  test('with a given SHA-256 is verified', async (t) => {
     const { store, url, state, open } = await begin(t);
     const sha256 = sha256Of(model);
     const wrong = store.get(url, { sha256: sha256Of(newer) });
@@ -256,13 +256,13 @@ describe('a download', () => {
     const entry = await open().get(url, { sha256 });
     assert.equal(entry.sha256, sha256);
     assert.equal(await store.has(sha256), true);
-    // another address of the same content is that model
+    // a different URL with the same content is the same model
     const other = await store.get(`${url}?mirror`);
     assert.equal(other.id, entry.id);
     assert.equal((await store.list()).length, 1);
   });
 
-  test('takes headers, and the fetch of the caller', async (t) => {
+  test('uses headers and the caller’s fetch function', async (t) => {
     const { store, url, state } = await begin(t);
     let calls = 0;
     /** @type {typeof fetch} */
@@ -275,7 +275,7 @@ describe('a download', () => {
     assert.equal(state.headers[0].authorization, 'Bearer a');
   });
 
-  test('a download over several connections fetches each chunk once', async (t) => {
+  test('over several connections fetches each chunk once', async (t) => {
     const bytes = pretendedModel(12 * CHUNK_BYTES + 77);
     const { store, url, state, disk } = await begin(t, { bytes });
     await store.get(url, { connections: 3, sha256: sha256Of(bytes) });
@@ -292,7 +292,7 @@ describe('a download', () => {
   });
 });
 
-/** The answers of another origin's server, as pages see them. @param {Record<string, string>} headers @returns {typeof fetch} */
+/** A fetch that returns responses like those of a cross-origin server. @param {Record<string, string>} headers @returns {typeof fetch} */
 const foreign =
   (headers = {}) =>
   async (...given) => {
@@ -303,7 +303,7 @@ const foreign =
     return Object.defineProperty(seen, 'type', { value: 'cors' });
   };
 
-describe('the information about a download of another origin', () => {
+describe('progress of a cross-origin download', () => {
   /** @param {TestContext} t @param {Record<string, string>} [headers] */
   async function reports(t, headers) {
     const all = await begin(t);
@@ -314,7 +314,7 @@ describe('the information about a download of another origin', () => {
     return { ...all, progress, options: { fetch: foreign(headers), onProgress } };
   }
 
-  test('counts the received bytes, in chunks or not, and the promised size', async (t) => {
+  test('counts received bytes, including incomplete chunks, and the announced size', async (t) => {
     const { store, url, state, progress, options } = await reports(t);
     state.fault = () => ({ cut: 100_000, stall: true });
     const stop = new AbortController();
@@ -325,7 +325,7 @@ describe('the information about a download of another origin', () => {
     await assert.rejects(got, { name: 'AbortError' });
   });
 
-  test('after a pause is the whole file again, not its rest', async (t) => {
+  test('after a pause includes the whole file, not only the rest', async (t) => {
     const { store, url, state, progress, options, open } = await reports(t);
     state.fault = (start) => (start === 0 ? { cut: CHUNK_BYTES + 5, stall: true } : undefined);
     const stop = new AbortController();
@@ -346,10 +346,10 @@ describe('the information about a download of another origin', () => {
   for (const [what, length] of Object.entries({
     'of a compressed body': '1000000',
     'that is not a number': 'x',
-    'that no file has': '99999999999999999999',
-    'of nothing': '0',
+    'that is impossibly large': '99999999999999999999',
+    'of zero': '0',
   }))
-    test(`is not a length ${what}`, async (t) => {
+    test(`ignores a length ${what}`, async (t) => {
       const { store, url, progress, options } = await reports(t, { 'Content-Length': length });
       await store.get(url, options);
       await assertHolds(store, url);
@@ -369,7 +369,7 @@ describe('callers that need the same model', () => {
     assert.deepEqual(state.starts, [0]);
   });
 
-  test('in one page: a caller that leaves does not end it for the others', async (t) => {
+  test('in one page: an aborted caller does not end the download for the others', async (t) => {
     const { store, url, state } = await begin(t);
     const stop = new AbortController();
     const left = store.get(url, { signal: stop.signal });
@@ -379,7 +379,7 @@ describe('callers that need the same model', () => {
     assert.deepEqual(state.starts, [0]);
   });
 
-  test('in several processes download it once, and one continues for another', async (t) => {
+  test('in several processes download it once, and one process continues for another', async (t) => {
     const folder = mkdtempSync(join(tmpdir(), 'wick-models-'));
     t.after(() => rmSync(folder, { recursive: true, force: true }));
     const { url, state } = await begin(t);
@@ -400,8 +400,8 @@ describe('callers that need the same model', () => {
   });
 });
 
-describe('where there is no room', () => {
-  test('the error says what is missing, and which models could go', async (t) => {
+describe('when storage is full', () => {
+  test('the error reports the missing bytes, and which models could be removed', async (t) => {
     const disk = new MemoryDisk();
     const { store, url, state } = await begin(t, { disk });
     const kept = await store.import(new File([newer], 'old.gguf'));
@@ -436,7 +436,7 @@ describe('where there is no room', () => {
     await new Promise((settle) => setTimeout(settle, 5));
     await store.import(new File([newer], 'newest.gguf'));
     await new Promise((settle) => setTimeout(settle, 5));
-    await store.get('oldest.gguf'); // now it is the newest one
+    await store.get('oldest.gguf'); // now it is the most recently used
     disk.room = SIZE + 2 * CHUNK_BYTES + 1000;
     await store.get(url);
     assert.equal(await store.has('oldest.gguf'), true);
@@ -444,7 +444,7 @@ describe('where there is no room', () => {
     await assertHolds(store, url);
   });
 
-  test('so does a journal for which there is no room, and a model goes for it', async (t) => {
+  test('the same applies if there is no space for a journal', async (t) => {
     for (const evict of [false, true]) {
       const disk = new MemoryDisk();
       const { url, open } = await begin(t, { disk });
@@ -469,7 +469,7 @@ describe('where there is no room', () => {
     }
   });
 
-  test('if nothing can be written any more, a complete model is read without asking a server', async (t) => {
+  test('if no more writes are possible, a complete model is read without asking a server', async (t) => {
     const disk = new MemoryDisk();
     const { store, url, state } = await begin(t, { disk });
     await store.get(url);
@@ -484,7 +484,7 @@ describe('where there is no room', () => {
     assert.deepEqual(state.starts, []);
   });
 
-  test('a storage that says so late is believed', async (t) => {
+  test('storage that reports this late is handled as well', async (t) => {
     const disk = new MemoryDisk();
     const { store, url } = await begin(t, { disk });
     disk.room = CHUNK_BYTES + 100;
@@ -498,15 +498,15 @@ describe('where there is no room', () => {
   });
 });
 
-describe('a tab that is frozen while it downloads', () => {
-  /** Time runs ten times as fast. @param {TestContext} t */
+describe('a tab that is frozen during a download', () => {
+  /** Makes time run ten times as fast. @param {TestContext} t */
   function hurry(t) {
     const now = performance.now.bind(performance);
     t.mock.method(performance, 'now', () => 10 * now());
     return t.mock.method(console, 'warn', () => {});
   }
 
-  test('is reported and replaced, and follows when it thaws', async (t) => {
+  test('is reported and replaced, and becomes a follower when it resumes', async (t) => {
     const { store, url, state, disk, open } = await begin(t);
     const warn = hurry(t);
     state.fault = (start) => (start === 0 ? { cut: CHUNK_BYTES + 5, stall: true } : undefined);
@@ -534,11 +534,11 @@ describe('a tab that is frozen while it downloads', () => {
     assert.deepEqual(state.starts, [0, CHUNK_BYTES]);
     thaw();
     assert.equal((await first).isWhole, true);
-    assert.equal(disk.written.length, new Set(disk.written).size, 'two tabs have written');
+    assert.equal(disk.written.length, new Set(disk.written).size, 'two tabs wrote the same chunk');
     await assertHolds(open(), url);
   });
 
-  test('is not replaced while it answers', async (t) => {
+  test('is not replaced while it responds', async (t) => {
     const { store, url, state, disk, open } = await begin(t);
     hurry(t);
     state.fault = () => ({ cut: CHUNK_BYTES + 5, stall: true });
@@ -578,7 +578,7 @@ describe('an engine’s source', () => {
     return Buffer.concat(pieces);
   }
 
-  test('returns bytes as they arrive, and any of them again', async (t) => {
+  test('returns bytes as they arrive, and can return any of them again', async (t) => {
     const { store, url, state } = await begin(t);
     state.fault = (start) => (start === 0 ? { cut: CHUNK_BYTES + 5, stall: true } : undefined);
     const source = new KeptSource(store, [{ url }], options);
@@ -591,7 +591,7 @@ describe('an engine’s source', () => {
       read += bytes.byteLength;
       held = (await store.info(url))?.storedBytes ?? 0;
     }
-    assert.ok(held <= CHUNK_BYTES, 'bytes were given before their chunk was stored');
+    assert.ok(held <= CHUNK_BYTES, 'bytes were returned before their chunk was stored');
     assert.deepEqual(state.starts, [0]);
     source.close();
     const again = new KeptSource(store, [{ url }], options);
@@ -618,7 +618,7 @@ describe('an engine’s source', () => {
     }
   });
 
-  test('continues at its position where the server ignores ranges', async (t) => {
+  test('continues at its position if the server ignores ranges', async (t) => {
     const disk = new MemoryDisk();
     const { store, url, state } = await begin(t, { disk });
     t.mock.method(console, 'warn', () => {});
@@ -639,7 +639,7 @@ describe('an engine’s source', () => {
     }
   });
 
-  test('continues with the same version or says that the file was changed', async (t) => {
+  test('continues with the same version or reports that the file was changed', async (t) => {
     const disk = new MemoryDisk();
     const { store, url, state, change } = await begin(t, { disk });
     t.mock.method(console, 'warn', () => {});

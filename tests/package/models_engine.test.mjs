@@ -1,4 +1,4 @@
-// createEngine and the store of models: a model is stored as it arrives, and read from the store the next time.
+// createEngine and the model store: a model is stored as it arrives, and read from the store the next time.
 
 import assert from 'node:assert/strict';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -40,7 +40,7 @@ async function openNamed(t, options) {
   return engine;
 }
 
-/** A model that an earlier version took for complete. @param {string} url @param {Buffer} bytes */
+/** Stores a model that an earlier version considered complete. @param {string} url @param {Buffer} bytes */
 async function putOld(url, bytes) {
   const blank = Buffer.concat([bytes.subarray(0, 4), Buffer.alloc(bytes.length - 4)]);
   const { id } = await store.import(new Blob([blank]), { url });
@@ -59,7 +59,7 @@ async function begin(t) {
 }
 
 describe('in Node', () => {
-  test('a model is kept while it downloads, and then no server is asked', async (t) => {
+  test('a model is stored while it downloads, and afterwards no server is asked', async (t) => {
     const { url, state } = await begin(t);
     const first = await openEngine(t, { url, cache: true });
     await assertSpeaks(first);
@@ -73,7 +73,7 @@ describe('in Node', () => {
     assert.ok((await store.info(url))?.isWhole);
   });
 
-  test('a model is kept whole when its engine ends as soon as it has read it', async (t) => {
+  test('a model is stored completely even if its engine is closed right after loading', async (t) => {
     for (let round = 0; round < 3; round++) {
       const { url, state } = await begin(t);
       await store.clear(); // the same content is kept by other tests
@@ -94,7 +94,7 @@ describe('in Node', () => {
     assert.equal(await store.info(url), undefined);
   });
 
-  test("cache: 'only' asks no server, and other values are refused", async (t) => {
+  test("cache: 'only' asks no server, and other values are rejected", async (t) => {
     const { url, state } = await begin(t);
     await assert.rejects(createEngine({ url, cache: 'only' }), hasCode('NOT_FOUND'));
     const wrong = createEngine({ url, cache: /** @type {any} */ ('yes') });
@@ -102,7 +102,7 @@ describe('in Node', () => {
     assert.deepEqual(state.starts, []);
   });
 
-  test('the fetch of the caller is used where the model is to be kept', async (t) => {
+  test('the caller’s fetch function is used if the model is to be stored', async (t) => {
     const { url, state } = await begin(t);
     let calls = 0;
     /** @type {typeof fetch} */
@@ -142,11 +142,11 @@ describe('in Node', () => {
     assert.equal(state.starts.length, 2);
   });
 
-  test('a cached model that the engine refuses is downloaded again', async (t) => {
+  test('a cached model that the engine rejects is downloaded again', async (t) => {
     const { url, state, change } = await begin(t);
-    const own = Buffer.concat([model, Buffer.alloc(64)]); // no other test has its content
+    const own = Buffer.concat([model, Buffer.alloc(64)]); // content that no other test uses
     const wrong = Buffer.from(own);
-    wrong.writeUInt32LE(2 ** 31, 16); // pairs of its directory
+    wrong.writeUInt32LE(2 ** 31, 16); // number of metadata entries
     for (const bytes of [wrong, own.subarray(0, 4000)]) {
       await store.delete(url);
       change(bytes);
@@ -161,7 +161,7 @@ describe('in Node', () => {
     }
   });
 
-  test('a cached model that was damaged gets the damaged part again', async (t) => {
+  test('the damaged part of a cached model is fetched again', async (t) => {
     const { url, state } = await begin(t);
     const { id } = await store.get(url);
     state.starts.length = 0;
@@ -174,7 +174,7 @@ describe('in Node', () => {
     assert.deepEqual(state.starts, [0]);
   });
 
-  test('errors are those of a load that keeps nothing', async (t) => {
+  test('errors equal those of a load without the store', async (t) => {
     const { url, state } = await begin(t);
     for (const [fault, code] of /** @type {const} */ ([
       [{ status: 404 }, 'HTTP'],
@@ -187,7 +187,7 @@ describe('in Node', () => {
     assert.equal(await store.info(url), undefined);
   });
 
-  test('an aborted load ends the download', async (t) => {
+  test('aborting a load ends the download', async (t) => {
     const { url, state } = await begin(t);
     state.fault = () => ({ cut: 1_000_000, stall: true });
     const stop = new AbortController();
@@ -203,7 +203,7 @@ describe('in Node', () => {
     await assertSpeaks(await openEngine(t, { url, cache: true }));
   });
 
-  test('a model that was imported for an address is it', async (t) => {
+  test('a model that was imported for a URL is used for it', async (t) => {
     const { url, state } = await begin(t);
     await store.import(modelPath, { url });
     await assertSpeaks(await openEngine(t, { url, cache: true }));
@@ -211,7 +211,7 @@ describe('in Node', () => {
   });
 });
 
-describe('a model by its name', () => {
+describe('a model given by name', () => {
   /** @param {TestContext} t */
   async function beginHub(t) {
     const hub = await startHub({ 'maker/tiny': { 'tiny-Q8_0.gguf': model } });
@@ -236,7 +236,7 @@ describe('a model by its name', () => {
     assert.deepEqual(state.starts, [0]);
   });
 
-  test('is loaded without the store, by the worker or by the fetch of the caller', async (t) => {
+  test('is loaded without the store, by the worker or with the caller’s fetch function', async (t) => {
     const { hub, state } = await beginHub(t);
     await store.clear();
     for (const fetch of [undefined, globalThis.fetch]) {
@@ -247,7 +247,7 @@ describe('a model by its name', () => {
     assert.equal(await store.has('hf:maker/tiny/tiny-Q8_0.gguf'), false);
   });
 
-  test('a wrong model option is refused', async () => {
+  test('an invalid model option is rejected', async () => {
     const any = (/** @type {object} */ options) => createEngine(/** @type {any} */ (options));
     for (const [options, code] of /** @type {[object, string][]} */ ([
       [{ model: 7 }, 'ARG'],
@@ -262,7 +262,7 @@ describe('a model by its name', () => {
   });
 });
 
-// ---- browsers: a visit each ----
+// ---- browsers, one visit each ----
 
 /** @type {string[]} */
 const requests = [];
@@ -287,7 +287,7 @@ const visitScript = `
   const store = await openModels();
   while (!(await store.has(url))) await new Promise((settle) => setTimeout(settle, 20));
   await engine.close();
-  // several read what is kept at the same time
+  // several engines read the stored model at the same time
   const both = await Promise.all([1, 2].map(async () => {
     const only = await createEngine({ url, threads: 1, cache: 'only' });
     const again = await only.generate('Hello', { temperature: 0, maxTokens: 8 }).text();
@@ -320,13 +320,13 @@ const visitsIn = (browser) => async (/** @type {string} */ script) => {
   }
 };
 
-test('Chromium keeps loaded models', { skip: locate('chromium').skip }, async (t) => {
+test('Chromium stores loaded models', { skip: locate('chromium').skip }, async (t) => {
   const browser = await launchChromium();
   t.after(() => browser.close());
   await keepsByDefault(visitsIn(await browser.newContext()));
 });
 
-/** Features that a page may lack: those that the store needs, removed by a script that runs before. */
+/** Features that the store needs and a page may lack, each with a script that removes it. */
 const lacks = {
   locks: `LockManager.prototype.request = async () => {
     throw new DOMException('Access to the Locks API is denied in this context.', 'SecurityError');
@@ -341,7 +341,7 @@ const lacks = {
   }`,
 };
 
-test('a page that cannot keep a model loads it nevertheless', {
+test('a page that cannot store a model still loads it', {
   skip: locate('chromium').skip || !isFull,
 }, async (t) => {
   const browser = await launchChromium();
@@ -362,7 +362,7 @@ test('a page that cannot keep a model loads it nevertheless', {
     })()`);
     assert.ok(String(text).length > 0, what);
     const reports = warnings.filter((one) => one.includes('the model is not cached'));
-    // a model of one chunk may be there before its chunk is refused
+    // a model with one chunk may have loaded before storing the chunk fails
     assert.ok(
       reports.length === 1 || (what === 'room' && reports.length === 0),
       `${what}: ${warnings}`,
@@ -370,7 +370,7 @@ test('a page that cannot keep a model loads it nevertheless', {
   }
 });
 
-test('messages of others in the channel of the store are passed by', {
+test('foreign messages in the store’s channel are ignored', {
   skip: locate('chromium').skip || !isFull,
 }, async (t) => {
   const browser = await launchChromium();
@@ -391,13 +391,13 @@ test('messages of others in the channel of the store are passed by', {
   assert.deepEqual(failures, []);
 });
 
-test('Firefox keeps loaded models', { skip: locate('firefox').skip }, async (t) => {
+test('Firefox stores loaded models', { skip: locate('firefox').skip }, async (t) => {
   const firefox = await launchFirefox();
   t.after(() => firefox.close());
   await keepsByDefault(visitsIn(firefox));
 });
 
-test('WebKitGTK keeps loaded models', { skip: locate('webkitDriver').skip }, async (t) => {
+test('WebKitGTK stores loaded models', { skip: locate('webkitDriver').skip }, async (t) => {
   const page = await launchWebKit();
   t.after(() => page.close());
   await keepsByDefault(async (script) => {

@@ -1,6 +1,6 @@
-// Downloads into the store under random faults of the network and under processes that end at random moments. No wrong
-// byte is ever kept, each chunk is stored once, and stored chunks are not requested again. `make soak` has 1,000 faults and 200
-// ends.
+// Downloads into the store with random network faults, and with processes that are killed at random moments. No wrong byte
+// is ever stored, each chunk is stored once, and stored chunks are not requested again. `make soak` runs 1,000 faults and
+// 200 kills.
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
@@ -25,7 +25,7 @@ const SIZE = (CHUNKS - 1) * CHUNK_BYTES + 12_345;
 const model = pretendedModel(SIZE);
 const sha256 = sha256Of(model);
 
-/** The faults of a server, or of the network between. @param {() => number} random */
+/** Returns a random fault of the server or the network. @param {() => number} random */
 function randomFault(random) {
   const cut = Math.floor(random() ** 2 * 2 * CHUNK_BYTES);
   const kinds = [
@@ -49,10 +49,10 @@ function randomFault(random) {
 /** @param {ModelStore} store @param {string} name */
 async function assertHolds(store, name) {
   const held = Buffer.from(await /** @type {Blob} */ (await store.blob(name)).arrayBuffer());
-  assert.ok(held.equals(model), 'wrong bytes are kept');
+  assert.ok(held.equals(model), 'wrong bytes are stored');
 }
 
-test(`${FAULTS} faults of the network`, async (t) => {
+test(`downloads survive ${FAULTS} network faults`, async (t) => {
   const random = randomOf(soakSeed + 1);
   const server = await serveModel(model);
   t.after(() => server.close());
@@ -72,7 +72,7 @@ test(`${FAULTS} faults of the network`, async (t) => {
       return fault;
     };
     for (let tries = 0, isWhole = false; !isWhole; tries++) {
-      assert.ok(tries < 10_000, 'the download makes no way');
+      assert.ok(tries < 10_000, 'the download makes no progress');
       const store = new ModelStore(new MemoryBackend(disk)); // as after a reload
       const connections = random() < 0.3 ? 2 : 1;
       const watch = new AskedAgain(disk, connections, impatient(random));
@@ -83,8 +83,8 @@ test(`${FAULTS} faults of the network`, async (t) => {
         const { code } = /** @type {any} */ (error);
         const known = ['NETWORK', 'HTTP', 'NOT_GGUF', 'TRUNCATED', 'CORRUPT', 'CHANGED'];
         assert.ok(known.includes(code), String(error));
-        if (code === 'CHANGED') assert.ok(isDamaged, 'a file is called changed that was not');
-        const isDropped = code === 'CORRUPT' || code === 'CHANGED'; // the wrong byte is unknown
+        if (code === 'CHANGED') assert.ok(isDamaged, 'an unchanged file was reported as changed');
+        const isDropped = code === 'CORRUPT' || code === 'CHANGED'; // it is not known which byte is wrong
         if (isDropped) disk.written.length = 0;
         assert.equal(await store.has(url), false);
       }
@@ -100,13 +100,13 @@ test(`${FAULTS} faults of the network`, async (t) => {
 });
 
 /**
- * Finds requests for chunks that are stored. A connection may request the whole file, once after each range that brought
- * nothing: that may be what its server cannot answer.
+ * Finds requests for stored chunks. A connection may request the whole file once after each range without data, because the
+ * server may not support ranges.
  */
 class AskedAgain {
   /** Offsets that were requested again. @type {number[]} */
   found = [];
-  /** This many connections may have requested a range last. */
+  /** Upper bound on the connections whose last request had a range. */
   #ranges = 0;
 
   /** @param {MemoryDisk} disk @param {number} connections @param {typeof fetch} inner */
@@ -124,7 +124,7 @@ class AskedAgain {
   }
 }
 
-/** A page that is left now and then while it waits for an answer. @param {() => number} random @returns {typeof fetch} */
+/** A fetch that sometimes fails while it waits for a response. @param {() => number} random @returns {typeof fetch} */
 const impatient = (random) => async (input, init) => {
   if (random() < 0.05) throw new TypeError('the network has changed');
   return fetch(input, init);
@@ -140,7 +140,7 @@ const child = `
   const { isWhole } = await store.get(url, { sha256 });
   process.stdout.write(isWhole ? ' whole' : ' part');`;
 
-test(`${KILLS} processes that end at random moments`, async (t) => {
+test(`downloads survive ${KILLS} processes killed at random moments`, async (t) => {
   const random = randomOf(soakSeed + 2);
   const server = await serveModel(model);
   const folder = mkdtempSync(join(tmpdir(), 'wick-models-faults-'));
@@ -149,7 +149,7 @@ test(`${KILLS} processes that end at random moments`, async (t) => {
     rmSync(folder, { recursive: true, force: true });
   });
   const { state, url } = server;
-  // slow enough that a process ends within a download
+  // slow enough that a process is killed during a download
   state.paceMs = 10;
   const look = () => new ModelStore(new FolderBackend(folder));
   let kills = 0;
@@ -168,7 +168,7 @@ test(`${KILLS} processes that end at random moments`, async (t) => {
     let said = '';
     /** @type {any} */
     let timer;
-    const last = `begun${'.'.repeat(Math.floor(random() * 4))}`; // the chunks that it may store
+    const last = `begun${'.'.repeat(Math.floor(random() * 4))}`; // after this many chunks
     const delayMs = random() * 60;
     started.stdout.on('data', (/** @type {Buffer} */ data) => {
       said += data;
@@ -183,7 +183,7 @@ test(`${KILLS} processes that end at random moments`, async (t) => {
     clearTimeout(timer);
     assert.equal(faults, '');
     const entry = await look().info(url);
-    // nothing that was stored is lost, and it was not requested again
+    // no stored chunk is lost or requested again
     const stored = entry?.storedBytes ?? 0;
     assert.ok(stored >= before, `${stored} of ${before} bytes are left`);
     if (state.starts.length > 0) assert.deepEqual(state.starts, [before]);
@@ -199,6 +199,6 @@ test(`${KILLS} processes that end at random moments`, async (t) => {
   }
   await look().get(url, { sha256 });
   await assertHolds(look(), url);
-  assert.ok(whole > 0 || KILLS < 10, 'no model became whole');
-  t.diagnostic(`${kills} processes ended, ${whole} models became whole meanwhile`);
+  assert.ok(whole > 0 || KILLS < 10, 'no model was completed');
+  t.diagnostic(`${kills} processes were killed, ${whole} models were completed`);
 });

@@ -1,5 +1,5 @@
-// The store of models in a folder, under Deno and Bun as under Node: a download that breaks continues, a file of the disk is
-// imported, damage is found.
+// The model store in a folder, in Deno and Bun as in Node: a broken download continues, a file on disk is imported, damage
+// is found.
 
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
@@ -34,7 +34,7 @@ const script = `
   fs.closeSync(handle);
   const found = await models.verify(url);
   const mended = await models.get(url);
-  // the engine's own store is the same folder
+  // the engine uses the same folder
   const kept = { url: 'https://example.com/wick.gguf', cache: 'only', threads: 1 };
   const engine = await createEngine(kept);
   const text = await engine.generate('Hello', { temperature: 0, maxTokens: 8 }).text();
@@ -55,11 +55,11 @@ const hosts = [
 ];
 
 for (const [name, { path, skip }, args] of hosts) {
-  test(`${name} keeps models in a folder`, { skip }, async (t) => {
+  test(`${name} stores models in a folder`, { skip }, async (t) => {
     const server = await serveModel(model);
     t.after(() => server.close());
     const { state, url } = server;
-    // the first answer stops within its second chunk, so that the pause is not after the end
+    // the first response stops within its second chunk, so that the pause is not after the end
     let answers = 0;
     state.fault = () => (answers++ === 0 ? { cut: CHUNK_BYTES + 5, stall: true } : undefined);
     const caches = temporaryFolder();
@@ -80,6 +80,6 @@ for (const [name, { path, skip }, args] of hosts) {
     const [first, second, third] = state.starts;
     assert.equal(first, 0);
     assert.ok(second > 0 && second % CHUNK_BYTES === 0, 'stored chunks are not requested again');
-    assert.equal(third, CHUNK_BYTES, 'the damaged chunk');
+    assert.equal(third, CHUNK_BYTES, 'only the damaged chunk is fetched');
   });
 }

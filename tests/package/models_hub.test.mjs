@@ -1,4 +1,4 @@
-// Names of models on a hub, against a fake one (tests/support/fake_hub.mjs).
+// Names of models on a hub, with a fake hub (tests/support/fake_hub.mjs).
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
@@ -48,8 +48,8 @@ const hasCode =
     return true;
   };
 
-// The first test: connections that an earlier one left open must not be closed by mocked timers.
-test('a busy hub is asked again, after the time that it says', async (t) => {
+// This must be the first test: mocked timers must not close connections of an earlier one.
+test('requests to a busy hub are retried after the requested time', async (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] });
   const settle = () => new Promise((done) => setImmediate(() => setImmediate(done)));
   const wanted = /** @type {any} */ (parseHubName('hf:maker/tiny:Q8_0'));
@@ -78,7 +78,7 @@ test('a busy hub is asked again, after the time that it says', async (t) => {
   }
 });
 
-test('an mmproj file has a name, and is deleted with the last model of its repository', async (t) => {
+test('an mmproj file is stored by name, and deleted with the last model of its repository', async (t) => {
   const { store, how } = await begin(t);
   const kept = async () => (await store.list()).map(({ name }) => name).sort();
   await store.get('hf:maker/tiny:Q8_0', how);
@@ -94,7 +94,7 @@ test('an mmproj file has a name, and is deleted with the last model of its repos
   await assert.rejects(store.get('hf:maker/other:mmproj', how), hasCode('NOT_FOUND', /MMPROJ/i));
 });
 
-test('names are distinguished from addresses', () => {
+test('names are distinguished from URLs', () => {
   const names = {
     'hf:a/b/c/d.gguf': 'hf:a/b/c/d.gguf',
     'HF:a/b@v1.0/d.gguf': 'hf:a/b@v1.0/d.gguf',
@@ -120,8 +120,8 @@ test('names are distinguished from addresses', () => {
   }
 });
 
-describe('a model of a hub', () => {
-  test('the model is named by its file from the current commit, with its SHA-256', async (t) => {
+describe('a model on a hub', () => {
+  test('is stored under its file name, with its SHA-256, from the current commit', async (t) => {
     const { store, how, url, state } = await begin(t);
     const entry = await store.get('hf:maker/tiny/more/tiny-Q8_0.gguf', how);
     const { name, size, sha256, isWhole } = entry;
@@ -131,7 +131,7 @@ describe('a model of a hub', () => {
     assert.deepEqual(entry.urls, [address, 'hf:maker/tiny/more/tiny-Q8_0.gguf']);
   });
 
-  test('a model whose SHA-256 differs from the hub’s is refused before it is fetched', async (t) => {
+  test('is rejected before it is fetched if the given SHA-256 differs from the hub’s', async (t) => {
     const { store, how, state } = await begin(t);
     const name = 'hf:maker/tiny/more/tiny-Q8_0.gguf';
     const own = sha256Of(large);
@@ -148,7 +148,7 @@ describe('a model of a hub', () => {
     await assert.rejects(store.get(name, { ...how, sha256: other }), { code: 'CORRUPT' });
   });
 
-  test('by its type, or of the usual one', async (t) => {
+  test('is chosen by its quantization type, or has the default type', async (t) => {
     const { store, how } = await begin(t);
     const found = async (/** @type {string} */ name) => (await store.get(name, how)).name;
     assert.equal(await found('maker/tiny:q2_k'), 'tiny-Q2_K.gguf');
@@ -156,7 +156,7 @@ describe('a model of a hub', () => {
     assert.equal(await found('hf:maker/other'), 'other-Q8_0.gguf');
   });
 
-  test('is neither a drafter nor an importance matrix, nor larger than needed', async (t) => {
+  test('is not a draft model or an importance matrix, and not larger than needed', async (t) => {
     const bytes = Buffer.from('GGUF');
     const hub = await startHub({
       'o/drafter': Object.fromEntries(
@@ -184,14 +184,14 @@ describe('a model of a hub', () => {
     assert.equal(await pathOf('o/made:Q4_K_M'), 'toy-Q4_K_M-imatrix.gguf');
   });
 
-  test('is taken from the store without a question to the hub', async (t) => {
+  test('is read from the store without asking the hub', async (t) => {
     const { store, open, how, state } = await begin(t);
     const first = await store.get('maker/tiny:Q2_K', how);
     state.asked.length = 0;
     assert.equal((await open().get('hf:maker/tiny:q2_k', how)).id, first.id);
     assert.equal(await open().has('maker/tiny:Q2_K'), true);
     assert.deepEqual(state.asked, []);
-    // the same content in another repository is that model
+    // the same content in a different repository is the same model
     const other = await store
       .get('hf:maker/other/gap-F16-00001-of-00002.gguf', how)
       .catch(() => {});
@@ -203,7 +203,7 @@ describe('a model of a hub', () => {
     assert.ok(large2.urls.includes('hf:maker/other:Q8_0'));
   });
 
-  test('in several files has all of them', async (t) => {
+  test('in several files is fetched completely', async (t) => {
     const { store, how, url, state } = await begin(t);
     await store.get('maker/tiny:BF16', how);
     const kept = (await store.list()).map((entry) => entry.sha256).sort();
@@ -220,7 +220,7 @@ describe('a model of a hub', () => {
     await assert.rejects(gap, hasCode('NOT_FOUND', /gap-F16-00002-of-00002/));
   });
 
-  test('continues when its signed address has expired', async (t) => {
+  test('continues after its signed URL has expired', async (t) => {
     const { store, open, how, state } = await begin(t);
     state.cut = CHUNK_BYTES + 100;
     await assert.rejects(store.get('hf:maker/tiny', { ...how, retries: 0 }), hasCode('NETWORK'));
@@ -230,7 +230,7 @@ describe('a model of a hub', () => {
     assert.equal(state.storageHeaders.at(-1)?.authorization, undefined);
   });
 
-  test('continues where its revision has moved, if the file is the same', async (t) => {
+  test('continues after its revision has moved, if the file is the same', async (t) => {
     const { store, open, how, state } = await begin(t);
     state.cut = CHUNK_BYTES + 100;
     await assert.rejects(store.get('hf:maker/tiny', { ...how, retries: 0 }), hasCode('NETWORK'));
@@ -241,7 +241,7 @@ describe('a model of a hub', () => {
     assert.equal((await store.list()).length, 1);
   });
 
-  test('that is gated needs a token, which goes to the hub alone', async (t) => {
+  test('that is gated needs a token, which is sent only to the hub', async (t) => {
     const { store, how, state } = await begin(t);
     state.gated['maker/tiny'] = 'secret';
     const name = 'maker/tiny:Q2_K';
@@ -253,14 +253,14 @@ describe('a model of a hub', () => {
     assert.ok(state.storageHeaders.every(({ authorization }) => authorization === undefined));
   });
 
-  test('is requested again where the hub is busy', async (t) => {
+  test('is requested again if the hub is busy', async (t) => {
     const { store, how, state } = await begin(t);
     state.busy = 2;
     await store.get('maker/tiny:Q2_K', how);
     assert.equal(state.asked.filter((one) => one === 'GET /api/models/maker/tiny').length, 3);
   });
 
-  test('that does not exist is refused by name', async (t) => {
+  test('that does not exist is rejected with its name', async (t) => {
     const { store, how, url } = await begin(t);
     for (const [name, message] of /** @type {const} */ ([
       ['hf:nobody/nothing', /Repository not found/],
@@ -282,7 +282,7 @@ describe('a model of a hub', () => {
     assert.deepEqual(await store.list(), []);
   });
 
-  test('by the address of the page that shows its file', async (t) => {
+  test('can be given by the URL of its file’s page', async (t) => {
     const { store, url } = await begin(t);
     const page = `${url}/maker/tiny/blob/main/tiny-Q2_K.gguf`;
     assert.equal((await store.get(page)).isWhole, true);

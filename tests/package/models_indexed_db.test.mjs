@@ -1,5 +1,5 @@
-// The backend of models in IndexedDB alone, over fake-indexeddb: what it keeps, and how it fails.
-// tests/package/models_page.test.mjs has browsers.
+// Unit tests of the IndexedDB backend for models, with fake-indexeddb: what it stores, and how it fails.
+// tests/package/models_page.test.mjs tests browsers.
 
 import 'fake-indexeddb/auto';
 import assert from 'node:assert/strict';
@@ -59,11 +59,11 @@ describe('models in IndexedDB', () => {
     assert.equal(await backend.readChunk('one', 0, 9), undefined);
     assert.deepEqual(await backend.readChunk('two', 0, 2), new Uint8Array(2));
     await backend.close();
-    assert.deepEqual(await backend.readRecord('two'), two, 'it is opened again');
+    assert.deepEqual(await backend.readRecord('two'), two, 'the database is opened again');
     await backend.close();
   });
 
-  test('a transaction that is ended says why: its own reason, or its request’s', async (t) => {
+  test('an aborted transaction reports its own error, or its request’s', async (t) => {
     const backend = new IndexedDbBackend();
     await backend.writeRecord(recordOf('kept'));
     const { put } = IDBObjectStore.prototype;
@@ -84,7 +84,7 @@ describe('models in IndexedDB', () => {
     await backend.close();
   });
 
-  test('a database that does not open is asked again the next time', async (t) => {
+  test('opening is retried after a failure', async (t) => {
     const backend = new IndexedDbBackend();
     const { open } = indexedDB;
     replace(t, indexedDB, 'open', () => {
@@ -104,7 +104,7 @@ describe('models in IndexedDB', () => {
     await again.close();
   });
 
-  /** @returns {any} the request of an open that is answered when the test decides */
+  /** @returns {any} the request of an open that the test completes */
   function holdOpen(/** @type {import('node:test').TestContext} */ t) {
     const request = /** @type {any} */ ({});
     replace(t, indexedDB, 'open', () => request);
@@ -112,7 +112,7 @@ describe('models in IndexedDB', () => {
     return request;
   }
 
-  test('a database that does not open within 30 seconds is given up; if it opens later, it is used', async (t) => {
+  test('opening times out after 30 seconds; if the database opens later, it is used', async (t) => {
     const { open } = indexedDB;
     const request = holdOpen(t);
     const backend = new IndexedDbBackend();
@@ -124,12 +124,12 @@ describe('models in IndexedDB', () => {
     });
     t.mock.timers.tick(29_999);
     await new Promise(setImmediate);
-    assert.equal(isSettled, false, 'a slow disk has its time');
+    assert.equal(isSettled, false, 'a slow disk is waited for');
     t.mock.timers.tick(1);
     await settled;
     const late = { code: 'NO_STORAGE', message: /IndexedDB did not respond within 30 seconds$/ };
     for (const one of asked) await assert.rejects(one, late);
-    await assert.rejects(backend.ids(), late, 'nobody waits again');
+    await assert.rejects(backend.ids(), late, 'later calls do not wait again');
     indexedDB.open = open;
     t.mock.timers.reset();
     await assert.rejects(backend.ids(), late);
@@ -145,7 +145,7 @@ describe('models in IndexedDB', () => {
     await backend.close();
   });
 
-  test('a connection that opens after the store was closed is closed, too', async (t) => {
+  test('a connection that opens after the store was closed is closed as well', async (t) => {
     const request = holdOpen(t);
     const backend = new IndexedDbBackend();
     const opening = backend.open();
@@ -157,19 +157,19 @@ describe('models in IndexedDB', () => {
     assert.ok(closed > 0);
   });
 
-  test('a tab that changes or removes the database does not wait, and it is opened again', async () => {
+  test('a tab that upgrades or deletes the database is not blocked, and the database is opened again', async () => {
     const backend = new IndexedDbBackend();
     await backend.writeRecord(recordOf('kept'));
     await new Promise((settle, fail) => {
       const removing = indexedDB.deleteDatabase('wick-llm-models');
       removing.onsuccess = settle;
-      removing.onblocked = () => fail(new Error('it is blocked'));
+      removing.onblocked = () => fail(new Error('the deletion is blocked'));
     });
     assert.deepEqual(await backend.ids(), []);
     await backend.close();
   });
 
-  test('a connection that the browser has ended is made again', async () => {
+  test('a connection closed by the browser is opened again', async () => {
     const backend = new IndexedDbBackend();
     await backend.writeRecord(recordOf('kept'));
     const database = await backend.open();

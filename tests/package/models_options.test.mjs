@@ -1,5 +1,5 @@
-// Wrong arguments of the store of models: each is refused by name, before a byte is fetched; and
-// callers' own errors.
+// Invalid arguments for the model store: each is rejected with its name before a byte is fetched.
+// Also tests exceptions in callbacks.
 
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -25,7 +25,7 @@ async function begin(t, bytes = model) {
 }
 
 describe('options of get', () => {
-  test('that are wrong are refused by name, and no server is asked', async (t) => {
+  test('that are invalid are rejected with their name, and no server is asked', async (t) => {
     const { store, url, state } = await begin(t);
     for (const [name, values] of Object.entries({
       sha256: ['xyz', 5, '0'.repeat(63)],
@@ -52,7 +52,7 @@ describe('options of get', () => {
     assert.deepEqual([state.starts, await store.list()], [[], []]);
   });
 
-  test('may be the least and the most', async (t) => {
+  test('may have the minimum and maximum values', async (t) => {
     for (const options of [
       { connections: 1, retries: 0, stallMs: 2 ** 31 - 1 },
       { connections: 64, stallMs: 0 },
@@ -64,14 +64,18 @@ describe('options of get', () => {
       }
     }
     const { store, url } = await begin(t);
-    await assert.rejects(store.get(url, { size: 1 }), { code: 'CORRUPT' }, 'a byte is a size');
+    await assert.rejects(
+      store.get(url, { size: 1 }),
+      { code: 'CORRUPT' },
+      'one byte is a valid size',
+    );
     const few = { message: /connections must be a whole number from 1 to 64, not 0$/ };
     await assert.rejects(store.get(url, { connections: 0 }), few);
     const none = { message: /size must be a whole number of at least 1, not "x"$/ };
     await assert.rejects(store.get(url, /** @type {any} */ ({ size: 'x' })), none);
   });
 
-  test('may have the SHA-256 in capital letters', async (t) => {
+  test('may contain the SHA-256 in upper case', async (t) => {
     const { store, url } = await begin(t);
     const sha256 = sha256Of(model);
     assert.equal((await store.get(url, { sha256: sha256.toUpperCase() })).sha256, sha256);
@@ -86,14 +90,14 @@ describe('options of get', () => {
     assert.equal((await store.get(url, { size: model.length })).isWhole, true);
   });
 
-  test('with a function that throws end the call with its error', async (t) => {
+  test('with a callback that throws reject the call with its error', async (t) => {
     const { store, url, state } = await begin(t);
     state.fault = (start) => (start === 0 ? { cut: CHUNK_BYTES + 5, stall: true } : undefined);
     const onProgress = () => {
       throw new Error('mine');
     };
     await assert.rejects(store.get(url, { onProgress }), { message: 'mine' });
-    assert.deepEqual(state.starts, [0], 'a connection that was given up was opened again');
+    assert.deepEqual(state.starts, [0], 'an abandoned connection was opened again');
     state.fault = () => undefined;
     assert.equal((await store.get(url)).isWhole, true);
   });
@@ -118,7 +122,7 @@ test('a wrong size in a hub’s listing does not cause an endless download', asy
 });
 
 describe('names', () => {
-  test('invalid file names of a hub are refused, and none leads out of its repository', async (t) => {
+  test('invalid hub file names are rejected, and none points outside its repository', async (t) => {
     const { store, state } = await begin(t);
     for (const name of [
       ...['hf:', 'hf:a', 'hf://a/b/c.gguf', 'hf:a/b\n/c.gguf', 'hf:ü/ß/ö.gguf', ' hf:a/b'],
@@ -132,7 +136,7 @@ describe('names', () => {
     assert.deepEqual(state.starts, []);
   });
 
-  test('of files may have a % that stands for itself', async (t) => {
+  test('of files may contain a literal %', async (t) => {
     const { store, url } = await begin(t);
     const entry = await store.get(url.replace('model.gguf', '100%.gguf'));
     assert.deepEqual([entry.name, entry.isWhole], ['100%.gguf', true]);
@@ -155,7 +159,7 @@ describe('a store in a folder', () => {
   const given = join(folder, 'given.gguf');
   writeFileSync(given, model.subarray(0, 100));
 
-  test('refuses anything but a file, and wrong options', async (t) => {
+  test('rejects anything but a file, and invalid options', async (t) => {
     t.after(() => rmSync(folder, { recursive: true }));
     const models = await openModels({ folder: join(folder, 'store') });
     for (const wrong of [5, null, undefined, {}, model, new Response(), new URL('http://x/y')]) {
@@ -187,14 +191,14 @@ describe('a store in a folder', () => {
     assert.equal((await models.import(given, { name: 'mine' })).name, 'mine');
   });
 
-  test('wrong options are refused', async () => {
+  test('invalid options are rejected', async () => {
     for (const wrong of [{ folder: '' }, { folder: 5 }, { evict: 'no' }, { foldr: 'x' }, null, 5]) {
       await assert.rejects(openModels(/** @type {any} */ (wrong)), { code: 'ARG' });
     }
   });
 });
 
-test('the changes of a store are reported to the others of an origin, once', {
+test('changes in a store are reported once to other stores of the origin', {
   timeout: 100_000,
 }, async (t) => {
   const disk = new MemoryDisk();

@@ -1,5 +1,5 @@
-// The store of models in browsers: the origin private file system in Chromium and Firefox, IndexedDB in WebKitGTK and
-// where files cannot be written. Each browser keeps a model, finds it on its next visit, and finds damage.
+// The model store in browsers: the origin private file system in Chromium and Firefox, IndexedDB in WebKitGTK and if files
+// cannot be written. Each browser stores a model, finds it on its next visit, and detects damage.
 
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -160,24 +160,24 @@ const visitsIn = (browser, prepare) => async (/** @type {string} */ script) => {
   }
 };
 
-test('Chromium keeps models in files', { skip: locate('chromium').skip }, async (t) => {
+test('Chromium stores models in files', { skip: locate('chromium').skip }, async (t) => {
   const browser = await launchChromium();
   t.after(() => browser.close());
   await keepsModels(visitsIn(await browser.newContext()), 'opfs');
 });
 
-test('Chromium keeps models in IndexedDB where a page cannot write files', {
+test('Chromium stores models in IndexedDB if a page cannot write files', {
   skip: locate('chromium').skip || !isFull,
 }, async (t) => {
   const browser = await launchChromium();
   t.after(() => browser.close());
-  // as in Safari before 26
+  // like Safari before 26
   const script = 'delete FileSystemFileHandle.prototype.createWritable';
   const prepare = (/** @type {any} */ page) => page.addInitScript(script);
   await keepsModels(visitsIn(await browser.newContext(), prepare), 'indexeddb');
 });
 
-/** An engine has a model of an address, or by its name, without the store. */
+/** Loads models by URL and by name without the store. */
 const withoutStore = `
   const ask = async (work) => work().then(() => 'it continued', ({ code, message }) => code + ': ' + message);
   const { openModels } = await import('/wick-llm/models.js');
@@ -190,12 +190,12 @@ const withoutStore = `
     only: await ask(() => createEngine({ model: 'model.gguf', cache: 'only' })),
   };`;
 
-/** A timeout of 30 seconds becomes a tenth of one. */
+/** Shortens timeouts of 30 seconds to 100 ms. */
 const soon = `
     const later = setTimeout;
     globalThis.setTimeout = (run, ms, ...rest) => later(run, ms === 30_000 ? 100 : ms, ...rest);`;
 
-test('a page whose IndexedDB never answers says so, and loads models without keeping them', {
+test('if IndexedDB never responds, this is reported, and models load without being stored', {
   skip: locate('chromium').skip || !isFull,
 }, async (t) => {
   const browser = await launchChromium();
@@ -214,7 +214,7 @@ test('a page whose IndexedDB never answers says so, and loads models without kee
   assert.match(named, /^(?!NO_STORAGE)/);
 });
 
-test('a file system of the origin that never answers is given up, and said', {
+test('if the origin private file system never responds, the store times out with an error', {
   skip: locate('chromium').skip || !isFull,
 }, async (t) => {
   const browser = await launchChromium();
@@ -230,13 +230,13 @@ test('a file system of the origin that never answers is given up, and said', {
   assert.match(only, late);
 });
 
-test('Firefox keeps models in files', { skip: locate('firefox').skip }, async (t) => {
+test('Firefox stores models in files', { skip: locate('firefox').skip }, async (t) => {
   const firefox = await launchFirefox();
   t.after(() => firefox.close());
   await keepsModels(visitsIn(firefox), 'opfs');
 });
 
-/** Writes a record again and again, and reads it at the same time: how often it was missing, or went back. */
+/** Writes a record repeatedly and reads it at the same time; counts how often it was missing. */
 const readsBesideWrites = `
   const { OpfsBackend } = await import('/js/models/opfs_backend.js');
   const { newRecord } = await import('/js/models/records.js');
@@ -331,7 +331,7 @@ test('two tabs of Chromium fetch a model once, and one continues for the other',
   await sharesDownload(t, await browser.newContext());
 });
 
-test('a tab that follows another tab’s download reports its progress and size before a chunk is stored', {
+test('a tab that follows a download in another tab reports progress and size before a chunk is stored', {
   skip: locate('chromium').skip || !isFull,
 }, async (t) => {
   const browser = await launchChromium();
@@ -352,7 +352,7 @@ test('a tab that follows another tab’s download reports its progress and size 
       const { openModels } = await import('/wick-llm/models.js');
       globalThis.store = await openModels();
       const onProgress = (progress) => {
-        if (progress.received > 0) globalThis.told ??= progress; // its size may come first
+        if (progress.received > 0) globalThis.told ??= progress; // the size may be reported first
       };
       store.get('${remote.url}', { onProgress }).catch(() => {});
     })()`);
@@ -372,7 +372,7 @@ test('a download resumes after Chromium has crashed', {
   const profile = mkdtempSync(join(tmpdir(), 'wick-models-crash-'));
   let close = async () => {};
   t.after(async () => {
-    await Promise.all([remote.close(), close()]); // before its profile is removed
+    await Promise.all([remote.close(), close()]); // before the profile is removed
     rmSync(profile, { recursive: true, force: true, maxRetries: 10 });
   });
   const { state } = remote;
@@ -397,7 +397,7 @@ test('a download resumes after Chromium has crashed', {
   );
   const closed = new Promise((settle) => first.browser.once('close', settle));
   const session = await first.browser.newCDPSession(first.page);
-  session.send('Browser.crash').catch(() => {}); // no tab answers any more
+  session.send('Browser.crash').catch(() => {}); // no tab responds after this
   await closed;
 
   const second = await open();
@@ -412,13 +412,15 @@ test('a download resumes after Chromium has crashed', {
   });
 });
 
-test('two tabs of Firefox do, too', { skip: locate('firefox').skip }, async (t) => {
+test('two tabs of Firefox fetch a model once, and one continues for the other', {
+  skip: locate('firefox').skip,
+}, async (t) => {
   const firefox = await launchFirefox();
   t.after(() => firefox.close());
   await sharesDownload(t, firefox);
 });
 
-test('WebKitGTK keeps models in IndexedDB', {
+test('WebKitGTK stores models in IndexedDB', {
   skip: locate('webkitDriver').skip,
 }, async (t) => {
   const page = await launchWebKit();

@@ -1,5 +1,5 @@
-// The store of models (js/models) over memory and over folders: kept models, imports, checks, upkeep, and a process that ends
-// before any of its writes.
+// The model store (js/models) in memory and in folders: stored models, imports, verification, maintenance, and a process that
+// is killed before any of its writes.
 
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
@@ -63,7 +63,7 @@ const hasCode = (code) => (/** @type {any} */ error) => {
 /** @param {Blob | undefined} blob @param {Buffer} bytes */
 async function assertHolds(blob, bytes) {
   const held = Buffer.from(await /** @type {Blob} */ (blob).arrayBuffer());
-  assert.ok(held.equals(bytes), 'other bytes are kept');
+  assert.ok(held.equals(bytes), 'wrong bytes are stored');
 }
 
 describe('records', () => {
@@ -98,7 +98,7 @@ describe('records', () => {
     assert.notEqual(records.idOf(url), records.idOf(`${url}x`));
   });
 
-  test('of other forms and versions are ignored', () => {
+  test('with an invalid form or version are ignored', () => {
     const record = made();
     assert.equal(records.checkRecord(record), record);
     assert.deepEqual(records.parseRecord(JSON.stringify(record)), record);
@@ -149,7 +149,7 @@ describe('records', () => {
       const part = made({ size: SIZE, sums });
       assert.deepEqual([records.hasAllChunks(part), records.storedBytes(part)], [false, bytes]);
     }
-    assert.equal(records.hasAllChunks(made({ sums: ['a'] })), false, 'its size is not known');
+    assert.equal(records.hasAllChunks(made({ sums: ['a'] })), false, 'the size is not known');
     assert.equal(records.hasAllChunks(made({ size: 0 })), false);
     const print = records.fingerprintOf(whole);
     for (const other of [
@@ -222,7 +222,7 @@ describe('a model that is opened', () => {
   }
   const whole = { size: 10, sums: ['s'], fingerprint: 'f', sha256: 'a' };
 
-  test('complete: it is read unchanged, and its new addresses are known', async () => {
+  test('complete: it is read unchanged, and new URLs are added', async () => {
     for (const known of [{}, { sha256: null }, { sha256: 'a' }]) {
       const { open, backend, chunk, connected } = await openWith(
         { urls: ['b', url, 'c'], ...known },
@@ -242,18 +242,18 @@ describe('a model that is opened', () => {
     assert.equal(
       unknown.open.record?.sha256,
       null,
-      'of a whole one it was computed, or is not known',
+      'a complete model keeps only a computed SHA-256',
     );
   });
 
-  test('of another SHA-256, or in part: its server is asked', async () => {
+  test('with a different SHA-256, or incomplete: the server is asked', async () => {
     const other = await openWith({ sha256: 'b' }, whole);
     await assert.rejects(
       other.open.complete(() => false),
       refused,
     );
     assert.deepEqual([other.connected(), other.backend.disk.records.size], [1, 0]);
-    assert.equal(other.backend.disk.chunks.size, 0, 'no chunk of another file stays');
+    assert.equal(other.backend.disk.chunks.size, 0, 'no chunk of a different file is kept');
     const part = await openWith({ sha256: 'b' }, { sums: [], sha256: null });
     await assert.rejects(
       part.open.complete(() => false),
@@ -288,7 +288,7 @@ describe('a model that is opened', () => {
     assert.deepEqual([kept?.sums, kept?.fingerprint, kept?.hash], [[null], null, null]);
   });
 
-  test('the reports of another tab about it', async () => {
+  test('reports from another tab are applied', async () => {
     const { open } = await openWith({});
     assert.equal(open.progress, undefined);
     open.hear({ received: 5 });
@@ -301,7 +301,7 @@ describe('a model that is opened', () => {
     assert.deepEqual(open.progress, { loaded: 0, received: 6, total: 9 });
   });
 
-  test('bytes of two versions are not given one after the other', async () => {
+  test('bytes of two versions are not mixed', async () => {
     const { open, chunk } = await openWith({}, whole);
     assert.deepEqual(await open.bytesAt(0, () => false), chunk);
     Object.assign(/** @type {any} */ (open.record), { stamp: 'another' });
@@ -317,7 +317,7 @@ describe('a model that is opened', () => {
     }
   });
 
-  test('a reader that left waits for nothing, and a stopped one is not read', async () => {
+  test('a cancelled reader does not wait, and a stopped model is not read', async () => {
     const { open } = await openWith({}, whole);
     await open.complete(() => true);
     assert.equal(open.record, undefined);
@@ -333,7 +333,7 @@ describe('a model that is opened', () => {
   });
 });
 
-test('a store that is closed ends its downloads', { timeout: 100_000 }, async (t) => {
+test('closing a store ends its downloads', { timeout: 100_000 }, async (t) => {
   const { url, state } = await newServer(t);
   state.fault = () => ({ cut: CHUNK_BYTES + 5, stall: true });
   const store = new ModelStore(new MemoryBackend(new MemoryDisk()));
@@ -344,7 +344,7 @@ test('a store that is closed ends its downloads', { timeout: 100_000 }, async (t
   await assert.rejects(got, hasCode('CLOSED'));
 });
 
-test('other tabs get the progress every 200 ms', async (t) => {
+test('other tabs receive progress every 200 ms', async (t) => {
   let nowMs = 0;
   t.mock.method(performance, 'now', () => nowMs);
   /** @type {[number, any][]} */
@@ -381,7 +381,7 @@ test('other tabs get the progress every 200 ms', async (t) => {
   }
 });
 
-describe('the source of a model that is kept', () => {
+describe('the source of a stored model', () => {
   /** @param {any} model @param {any} [options] */
   function sourceWith(model, options = {}) {
     /** @type {any[]} */
@@ -402,7 +402,7 @@ describe('the source of a model that is kept', () => {
     return { source: new KeptSource(/** @type {any} */ (store), files, how), told, files, how };
   }
 
-  test('opens each file once, at any place, and lets all go at its end', async () => {
+  test('opens each file once, at any offset, and releases all files at the end', async () => {
     let news = 0;
     const kept = Uint8Array.of(1, 2, 3, 4);
     const model = {
@@ -484,7 +484,7 @@ describe('the source of a model that is kept', () => {
 });
 
 describe('SHA-256', () => {
-  test('is that of node:crypto, for any size and any cut', () => {
+  test('equals that of node:crypto, for any size and any split', () => {
     for (let size = 0; size < 200; size++) {
       const bytes = randomBytes(size, size + 1);
       const cut = size >> 1;
@@ -493,14 +493,14 @@ describe('SHA-256', () => {
     }
   });
 
-  test('continues from a state that was kept', () => {
+  test('continues from a saved state', () => {
     const first = new Sha256().update(model.subarray(0, CHUNK_BYTES));
     const kept = JSON.parse(JSON.stringify({ state: first.state, size: first.size }));
     const rest = Sha256.resume(kept.state, kept.size).update(model.subarray(CHUNK_BYTES));
     assert.equal(rest.hex(), sha256Of(model));
   });
 
-  test('checksums are the same without Web Crypto', async (t) => {
+  test('is the same without Web Crypto', async (t) => {
     const bytes = new Uint8Array(other);
     const sum = await checksum(bytes);
     pretend(t, { crypto: {} });
@@ -546,7 +546,7 @@ for (const [kind, prepare] of kinds) {
         { name, size, storedBytes, isWhole, version },
         { name: 'some.gguf', size: SIZE, storedBytes: SIZE, isWhole: true, version: VERSION },
       );
-      const again = open(); // as the next visit
+      const again = open(); // as on the next visit
       for (const one of [entry.id, entry.fingerprint, entry.sha256, entry.name, entry.urls[0]]) {
         assert.deepEqual(await again.info(String(one)), entry);
         assert.equal(await again.has(String(one)), true);
@@ -559,7 +559,7 @@ for (const [kind, prepare] of kinds) {
       assert.equal(await again.blob('another'), undefined);
     });
 
-    test('has one entry for the same content, with the addresses of both', async (t) => {
+    test('has one entry for the same content, with both URLs', async (t) => {
       const store = prepare(t)();
       const urls = ['https://example.com/a.gguf', 'https://example.org/b.gguf'];
       const [first, second] = [
@@ -577,7 +577,7 @@ for (const [kind, prepare] of kinds) {
       await assertHolds(await store.blob(urls[1]), model);
     });
 
-    test('a worker reads whole models on its own, if it can', async (t) => {
+    test('a worker reads complete models directly, if it can', async (t) => {
       const store = prepare(t)();
       const urls = ['https://example.com/a.gguf', 'https://example.com/b.gguf'];
       const entries = [
@@ -599,7 +599,7 @@ for (const [kind, prepare] of kinds) {
       assert.equal(await store.describe([...files, missing]), undefined);
     });
 
-    test('removes one, and all', async (t) => {
+    test('removes one model, or all', async (t) => {
       const store = prepare(t)();
       /** @type {string[]} */
       const removed = [];
@@ -625,7 +625,7 @@ for (const [kind, prepare] of kinds) {
       assert.equal((await store.estimate()).usedBytes, 0);
     });
 
-    test('accepts no file that is not a model', async (t) => {
+    test('rejects files that are not models', async (t) => {
       const store = prepare(t)();
       const pointer = `version https://git-lfs.github.com/spec/v1\noid sha256:${'0'.repeat(64)}\n`;
       for (const text of ['<!doctype html><title>', pointer, 'GGML', '']) {
@@ -634,7 +634,7 @@ for (const [kind, prepare] of kinds) {
       assert.deepEqual(await store.list(), []);
     });
 
-    test('an aborted import leaves nothing', async (t) => {
+    test('an aborted import stores nothing', async (t) => {
       const store = prepare(t)();
       const stop = new AbortController();
       const importing = store.import(new File([model], 'a.gguf'), {
@@ -646,7 +646,7 @@ for (const [kind, prepare] of kinds) {
       assert.equal((await store.estimate()).usedBytes, 0);
     });
 
-    test('a damaged chunk is found, and it alone is fetched again', async (t) => {
+    test('a damaged chunk is found, and only this chunk is fetched again', async (t) => {
       const server = await newServer(t);
       const disk = new MemoryDisk();
       const folder = newFolder(t);
@@ -673,7 +673,7 @@ for (const [kind, prepare] of kinds) {
       await assertHolds(await store.blob(id), model);
     });
 
-    test('an unknown name is refused by name', async (t) => {
+    test('an unknown name is rejected with the name', async (t) => {
       const store = prepare(t)();
       await assert.rejects(store.get('nothing'), hasCode('NOT_FOUND'));
       await assert.rejects(store.verify('nothing'), hasCode('NOT_FOUND'));
@@ -685,7 +685,7 @@ for (const [kind, prepare] of kinds) {
 }
 
 describe('a folder', () => {
-  test('is that of the option, or that of caches', async (t) => {
+  test('is given by the option, or is the cache folder', async (t) => {
     const folder = newFolder(t);
     const before = process.env.XDG_CACHE_HOME;
     process.env.XDG_CACHE_HOME = folder;
@@ -708,7 +708,7 @@ describe('a folder', () => {
     await assert.rejects(openModels({ folder: /** @type {any} */ (1) }), hasCode('ARG'));
   });
 
-  test('a model whose file was cut is incomplete: its rest is fetched again', async (t) => {
+  test('a model whose file was truncated is incomplete: the rest is fetched again', async (t) => {
     const server = await newServer(t);
     const folder = newFolder(t);
     const store = new ModelStore(new FolderBackend(folder));
@@ -721,7 +721,7 @@ describe('a folder', () => {
     assert.ok(readFileSync(path).equals(model));
   });
 
-  test('a record that is damaged, or of another version, counts as none', async (t) => {
+  test('a record that is damaged, or has a different version, is ignored', async (t) => {
     const server = await newServer(t);
     const folder = newFolder(t);
     const store = new ModelStore(new FolderBackend(folder));
@@ -739,7 +739,7 @@ describe('a folder', () => {
     }
   });
 
-  test('models that version 1 stored are opened', async (t) => {
+  test('models stored by version 1 are opened', async (t) => {
     const folder = newFolder(t);
     cpSync(join(root, 'tests/package/kept/version1'), folder, { recursive: true });
     const store = await openModels({ folder });
@@ -751,7 +751,7 @@ describe('a folder', () => {
     assert.equal(entry.sha256, sha256Of(Buffer.from(String(text))));
   });
 
-  test('the lock of a process that has ended is taken', async (t) => {
+  test('the lock of a process that has exited is taken over', async (t) => {
     const folder = newFolder(t);
     const [one, two] = [new FolderBackend(folder), new FolderBackend(folder)];
     const unlock = await one.tryLock('a');
@@ -769,7 +769,7 @@ describe('a folder', () => {
   });
 });
 
-describe('a process that ends before one of its writes', () => {
+describe('a process that is killed before one of its writes', () => {
   test('leaves a model that is complete and valid, or is completed later', async (t) => {
     const server = await newServer(t);
     /** @type {Set<number>} */
@@ -785,7 +785,7 @@ describe('a process that ends before one of its writes', () => {
       });
       await waitUntil(() => isDone || backend.writesLeft < 0, 'the end of a process');
       if (isDone) break;
-      disk.locks.clear(); // they go with the process
+      disk.locks.clear(); // locks are released with the process
       const store = new ModelStore(new MemoryBackend(disk));
       const [left] = await store.list();
       assert.notEqual(left?.isWhole, true, `${writes} writes`);
@@ -796,7 +796,7 @@ describe('a process that ends before one of its writes', () => {
       disk.written.length = 0;
       await store.get(server.url);
       await assertHolds(await store.blob(server.url), model);
-      // no byte that is stored comes again, and a chunk that was not is written once
+      // stored bytes are not requested again, and each missing chunk is written once
       assert.equal(new Set(disk.written).size, disk.written.length);
       assert.equal(disk.written.length, Math.ceil((SIZE - before) / CHUNK_BYTES));
       assert.ok(server.state.sent - sent >= SIZE - before);

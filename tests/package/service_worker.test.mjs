@@ -1,5 +1,5 @@
-// The engine inside a service worker of Chromium (wick-llm/edge), which answers OpenAI's interface to its page: without
-// workers, eval, import() and shared memory.
+// The engine inside a service worker in Chromium (wick-llm/edge), which serves OpenAI's API to its page without workers,
+// eval, import() and shared memory.
 
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
@@ -12,7 +12,7 @@ import { dist, openEngine } from '../support/package.mjs';
 
 const messages = [{ role: 'user', content: 'Tell me a story about a fox.' }];
 const greedy = { messages, temperature: 0, max_tokens: 60 };
-/** The end token never comes. */
+/** Suppresses the end token. */
 const endless = { ...greedy, max_tokens: 3000, logit_bias: { 0: -100, 2: -100 }, stream: true };
 
 describe('in Chromium', { skip: locate('chromium').skip }, () => {
@@ -65,7 +65,7 @@ describe('in Chromium', { skip: locate('chromium').skip }, () => {
       }
     }, body);
 
-  test('answers equal those of Node, whole and in pieces, and several at once', async (t) => {
+  test('answers equal those in Node, streamed or not, and concurrently', async (t) => {
     const engine = await openEngine(t);
     const answer = await engine.chat.completions.create(/** @type {any} */ (greedy));
     const { choices } = /** @type {any} */ (answer);
@@ -88,7 +88,7 @@ describe('in Chromium', { skip: locate('chromium').skip }, () => {
     assert.ok(!asked.some((path) => path.startsWith('/v1')), 'the server was asked');
   });
 
-  test('a page that leaves ends its request', async () => {
+  test('closing a page cancels its request', async () => {
     const found = await page.evaluate(async (body) => {
       const headers = { 'content-type': 'application/json' };
       const controller = new AbortController();

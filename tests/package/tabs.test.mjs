@@ -1,4 +1,4 @@
-// Tabs that share an engine: one download for all of them, the texts that each gives alone, and a
+// Tabs that share an engine: one download for all of them, the same output as without sharing, and a
 // leader that is closed. In Chromium, and a shorter version in Firefox.
 
 import assert from 'node:assert/strict';
@@ -14,8 +14,8 @@ const { skip } = locate('chromium');
 const model = '/dist/models/wick-2.6m-q4_0.gguf';
 const modelPath = resolve(root, 'examples/models/wick-2.6m-q4_0.gguf');
 const story = { temperature: 0, maxTokens: 40, ignoreEnd: true };
-/** More than a reader may leave unread: an unread request stays under way until it is read. */
-// Far from done when the next call of a test comes.
+/** More tokens than are buffered for a reader, so a request does not end until it is read. */
+// Still running when the test's next call is made.
 const long = { temperature: 1, seed: 7, maxTokens: 1900, ignoreEnd: true, speculation: false };
 
 /** @type {Awaited<ReturnType<typeof serve>>} */
@@ -53,7 +53,7 @@ async function open({ model, shared }) {
   tab.engine = engine;
   tab.say = (/** @type {string} */ prompt, /** @type {any} */ options) =>
     engine.generate(prompt, options).text();
-  // begins to read a text, and leaves the rest to tab.rest()
+  // reads the beginning of a generation; tab.rest() reads the rest
   tab.begin = async (/** @type {any} */ generation) => {
     const pieces = generation[Symbol.asyncIterator]();
     let text = (await pieces.next()).value;
@@ -70,10 +70,10 @@ async function open({ model, shared }) {
 /** @param {string} prompt @param {object} options @returns {string} code */
 const saying = (prompt, options) => `say(${JSON.stringify(prompt)}, ${JSON.stringify(options)})`;
 
-/** @param {string} call code @returns {string} the same, to be tried: a text or an error's code */
+/** @param {string} call code @returns {string} the same, but returns an error's code instead of throwing */
 const tried = (call) => `${call}.then((text) => text, (error) => error.code ?? String(error))`;
 
-/** @param {import('node:test').TestContext} t @returns {Promise<() => Promise<Tab>>} opens tabs of one browser */
+/** @param {import('node:test').TestContext} t @returns {Promise<() => Promise<Tab>>} opens tabs in one browser */
 async function newBrowser(t) {
   const context = await /** @type {import('playwright-core').Browser} */ (browser).newContext();
   t.after(() => context.close());
@@ -85,7 +85,7 @@ async function newBrowser(t) {
   };
 }
 
-/** Waits until the cancelled requests have left, and the sessions of a tab that is gone. @param {Tab} tab */
+/** Waits until cancelled requests and the sessions of a closed tab are released. @param {Tab} tab */
 async function waitUntilEmpty(tab) {
   await waitUntil(async () => {
     const { requests, kv } = await tab.evaluate('engine.stats()');
@@ -95,7 +95,7 @@ async function waitUntilEmpty(tab) {
 
 const downloads = () => requested.filter((path) => path === model).length;
 
-test('two tabs load one model, and say at the same time what they say alone', {
+test('two tabs load one model, and give the same output at the same time as alone', {
   skip,
 }, async (t) => {
   const newTab = await newBrowser(t);
@@ -113,7 +113,7 @@ test('two tabs load one model, and say at the same time what they say alone', {
     tabs.map((tab, index) => tab.evaluate(saying(prompts[index], story))),
   );
   assert.deepEqual(said, texts);
-  // completions, chat, states and errors go the same way
+  // also with completions, chat, states and errors
   const other = await tabs[0].evaluate(`(async () => {
     const many = engine.generateMany('One day', { n: 2, maxTokens: 8, seed: 1 });
     const texts = await Promise.all(many.map((one) => one.text()));
@@ -143,7 +143,9 @@ test('two tabs load one model, and say at the same time what they say alone', {
   );
 });
 
-test('another name, or another model, is another engine', { skip: skip || !isFull }, async (t) => {
+test('a different name or a different model is a different engine', {
+  skip: skip || !isFull,
+}, async (t) => {
   const newTab = await newBrowser(t);
   const other = '/dist/models/wick-2.6m-q8_0.gguf';
   for (const wanted of [
@@ -182,7 +184,7 @@ test('when the leader is closed another tab takes over', { skip }, async (t) => 
   const tabs = [await newTab(), await newTab(), await newTab()];
   for (const tab of tabs) await tab.evaluate(open, { model, shared: 'over' });
   const [leader, heir, third] = tabs;
-  // of one tab a request that starts over, of the other one on a session, which cannot
+  // one tab has a request that can be restarted, the other one a request on a session, which cannot
   await heir.evaluate(`begin(engine.generate('Once upon a time', ${JSON.stringify(long)}))`);
   await third.evaluate(`(async () => {
     globalThis.session = await engine.createSession();
@@ -193,7 +195,7 @@ test('when the leader is closed another tab takes over', { skip }, async (t) => 
   assert.equal(await heir.evaluate('rest()'), text);
   assert.equal(await third.evaluate(tried('rest()')), 'LEADER_GONE');
   assert.equal(await third.evaluate(tried('session.tokens()')), 'LEADER_GONE');
-  const closed = "session.close().then(() => 'closed')"; // its pages went with the leader
+  const closed = "session.close().then(() => 'closed')"; // its pages were lost with the leader
   for (let i = 0; i < 2; i++) assert.equal(await third.evaluate(tried(closed)), 'closed');
   for (const tab of [third, heir]) {
     assert.equal(await tab.evaluate(saying('The little fox', story)), short);
@@ -206,7 +208,7 @@ test('when the leader is closed another tab takes over', { skip }, async (t) => 
   await waitUntilEmpty(third);
 });
 
-test('the saved state is restored if the page has kept it', {
+test('a new leader restores the state that the page saved', {
   skip: skip || !isFull,
 }, async (t) => {
   const newTab = await newBrowser(t);
@@ -241,7 +243,7 @@ test('the saved state is restored if the page has kept it', {
   assert.ok(all > cached && cached >= read - 16, `${cached} of ${all}, ${read} before`);
 });
 
-test('an engine that is closed is handed over, although its tab stays open', {
+test('a closed engine is handed over, even if its tab stays open', {
   skip: skip || !isFull,
 }, async (t) => {
   const newTab = await newBrowser(t);
@@ -260,7 +262,7 @@ test('a leader that is closed while it loads the model is followed by the next',
 }, async (t) => {
   const newTab = await newBrowser(t);
   const [first, second] = [await newTab(), await newTab()];
-  // its server never answers
+  // its server never responds
   await first.evaluate(`(async () => {
     const { createEngine } = await import('/dist/index.js');
     const fetch = () => new Promise(() => { globalThis.isLoading = true; });
@@ -288,7 +290,7 @@ test('an engine that crashes fails for all tabs and starts again', {
     globalThis.engine = await createEngine({ url: '${model}', shared: 'crash', worker });
   })()`);
   await second.evaluate(open, { model, shared: 'crash' });
-  // it crashes over the next request
+  // makes it crash during the next request
   await first.evaluate(`(() => {
     const post = worker.postMessage.bind(worker);
     worker.postMessage = (message, transfer) => {
@@ -304,7 +306,7 @@ test('an engine that crashes fails for all tabs and starts again', {
   assert.equal(await first.evaluate(open, { model, shared: 'crash' }), 'follower');
 });
 
-test('a model that cannot be loaded is refused in each tab', {
+test('a model that cannot be loaded is reported in each tab', {
   skip: skip || !isFull,
 }, async (t) => {
   const newTab = await newBrowser(t);
@@ -318,7 +320,7 @@ test('a model that cannot be loaded is refused in each tab', {
 });
 
 /**
- * Writes to every channel of the others what has no shape, or one that only its outside has.
+ * Sends malformed messages to every channel of the other tabs.
  * @param {string[]} names
  */
 async function talkNonsense(names) {
@@ -385,7 +387,7 @@ async function talkNonsense(names) {
         }))
         .flatMap((message) => [message, { ...message, id: 1 }]),
     ]);
-  // these pass for calls: whoever asks so is refused, and other tabs are not affected
+  // these look like calls: they are rejected, and other tabs are not affected
   const args = [undefined, null, 'x', 1e99, {}, [null], new Uint8Array(8)];
   const methods = ['tokenize', 'detokenize', 'applyTemplate', 'saveState', 'loadState', 'nothing'];
   const calls = methods.flatMap((method) =>
@@ -454,7 +456,7 @@ test('foreign messages are ignored', { skip: skip || !isFull }, async (t) => {
   assert.deepEqual(roles, ['leader', 'follower']);
 });
 
-test('outside of pages an engine is not shared, and a wrong name is refused', async (t) => {
+test('outside of pages an engine is not shared, and an invalid name is rejected', async (t) => {
   const engine = await openEngine(t, { file: modelPath, shared: 'node' });
   assert.equal((await engine.info()).sharing, 'none');
   await assert.rejects(openEngine(t, { file: modelPath, shared: '' }), hasCode('ARG'));
@@ -470,7 +472,7 @@ test('a page without storage and locks has a separate engine', {
   assert.equal(await tab.evaluate(open, { model, shared: 'denied' }), 'none');
 });
 
-test('Firefox shares, too', { skip: locate('firefox').skip }, async () => {
+test('tabs of Firefox share an engine', { skip: locate('firefox').skip }, async () => {
   const firefox = await launchFirefox();
   try {
     const tabs = [];
@@ -493,7 +495,7 @@ test('Firefox shares, too', { skip: locate('firefox').skip }, async () => {
   }
 });
 
-test('a leader that is frozen is reported and replaced, and follows when it thaws', {
+test('a frozen leader is reported and replaced, and becomes a follower when it resumes', {
   skip,
 }, async (t) => {
   const newTab = await newBrowser(t);

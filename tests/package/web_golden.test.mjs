@@ -1,5 +1,5 @@
-// The published story in Chromium, by every browser build, to the letter: tabs compute the same
-// text as the native build.
+// Every browser build generates exactly the published story in Chromium: tabs compute the same text
+// as the native build.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -14,7 +14,7 @@ const stories = join(shared.path, 'vectors/stories260K');
 const builds = ['simd128-single', 'simd128-threads', 'relaxed-single', 'relaxed-threads'];
 
 /**
- * Runs in the page: the story and the model that wrote it.
+ * Runs in the page: generates the story.
  * @param {{build: string, threads: number}} options
  */
 async function tellStory({ build, threads }) {
@@ -27,7 +27,7 @@ async function tellStory({ build, threads }) {
     kvType: 'f32',
     threads,
   });
-  // a helper exists when its worker has started
+  // a helper exists once its worker has started
   while ((await engine.info()).threads < threads) {
     await new Promise((settle) => setTimeout(settle, 50));
   }
@@ -38,7 +38,7 @@ async function tellStory({ build, threads }) {
 }
 
 /**
- * Runs in the page: the greedy tokens with adapters.
+ * Runs in the page: generates greedy tokens with adapters.
  * @param {{build: string, threads: number, model: string, tokens: number[], maxTokens: number,
  *   adapters: {file: string, scale: number}[]}} options
  */
@@ -93,7 +93,7 @@ describe('golden, Chromium', { skip: shared.skip || chromium.skip }, () => {
   const page = openPackagePage(stories);
 
   for (const build of builds) {
-    test(`stories260K writes the published story: ${build}`, async () => {
+    test(`stories260K generates the published story: ${build}`, async () => {
       const threads = build.endsWith('threads') ? 2 : 1;
       const { text, kernels, running } = await page.evaluate(tellStory, { build, threads });
       assert.ok(kernels.startsWith(build.split('-')[0]), kernels);

@@ -1,5 +1,5 @@
-// The code of users, as TypeScript sees it: compiled, never run. Lines that must not compile say
-// so.
+// User code that TypeScript must accept: compiled, never run. Lines that must not compile are
+// marked.
 
 import type {
   ChatCompletion,
@@ -42,7 +42,7 @@ export async function ways(
   // @ts-expect-error a wrong name
   await isolate({ file: 'isolate-worker.js' });
   if (!isIsolated) isolated(new Response()).headers.get('a');
-  // @ts-expect-error no threads there
+  // @ts-expect-error threads is not an option here
   await createEdge({ wasm: module, file, threads: 2 });
   createHandler(inThread);
   await createEngine({ stream, worker: () => new Worker('w.js'), wasm: module });
@@ -51,9 +51,9 @@ export async function ways(
   await createEngine({ file, kvType: { v: 'q4' } });
   // @ts-expect-error a type that does not exist
   await createEngine({ url: 'a', kvType: 'f8' });
-  // @ts-expect-error a type that does not exist, of the values
+  // @ts-expect-error a value type that does not exist
   await createEngine({ url: 'a', kvType: { k: 'q8', v: 'f8' } });
-  // @ts-expect-error keys are called k
+  // @ts-expect-error the field for keys is k
   await createEngine({ url: 'a', kvType: { keys: 'q8' } });
   // @ts-expect-error a wrong name
   await createEngine({ url: 'a', contextLength: 5 });
@@ -77,11 +77,11 @@ export async function chats(engine: Engine, response: Response) {
   const count: number = await engine.countTokens([message], { tools: [] });
   const loaded = await engine.loadChat(await chat.save(), { max_tokens: count });
   await createChat(engine, { messages: loaded.history });
-  // @ts-expect-error a chat has one answer a turn
+  // @ts-expect-error a chat has one answer per turn
   await engine.createChat({ n: 2 });
-  // @ts-expect-error settings only
+  // @ts-expect-error only settings are allowed
   await engine.loadChat(new Blob([]), { system: 'x' });
-  // @ts-expect-error the salt is the chat's
+  // @ts-expect-error the salt is an option of the chat
   chat.send('x', { salt: 'y' });
 }
 
@@ -115,9 +115,9 @@ export async function text(engine: Engine) {
   const whole: string = await engine.generate([1, 2], { stop: ['a'] }).text();
   const tokens: number[] = await engine.tokenize(whole, { addSpecial: false });
   const count: number = await engine.countTokens(await engine.detokenize(tokens));
-  // @ts-expect-error OpenAI's spelling belongs to chat
+  // @ts-expect-error OpenAI's spelling is only for chat
   engine.generate('Hello', { max_tokens: 5 });
-  // @ts-expect-error a prompt is needed
+  // @ts-expect-error a prompt is required
   engine.generate();
   return [reason, count];
 }
@@ -132,7 +132,7 @@ export async function chat(engine: Engine, isStream: boolean) {
   const either = await engine.chat.completions.create({ messages, stream: isStream });
   check<Same<typeof either, ChatCompletion | ChatStream>>();
   const content: string = answer.choices[0].message.content;
-  // @ts-expect-error messages are needed
+  // @ts-expect-error messages are required
   await engine.chat.completions.create({ max_tokens: 5 });
   return content;
 }
@@ -169,7 +169,7 @@ export async function kept(error: unknown) {
     for (const { id } of candidates) await models.delete(id);
   }
   await using engine = await createEngine({ model: entry.id, cache: 'only' });
-  // @ts-expect-error a source and a name
+  // @ts-expect-error a source and a name are required
   await createEngine({ model: 'a/b:c', url: modelUrl });
   // @ts-expect-error no such value
   await createEngine({ url: modelUrl, cache: 'always' });

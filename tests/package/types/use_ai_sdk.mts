@@ -1,5 +1,5 @@
-// The code of the AI SDK's users, as TypeScript sees it: compiled, never run. The types of `ai`
-// need skipLibCheck.
+// Code of AI SDK users that TypeScript must accept: compiled, never run. The types of `ai` need
+// skipLibCheck.
 
 import { type ChatTransport, embed, generateText, type UIMessage } from 'ai';
 import type { Engine } from 'wick-llm';
@@ -14,7 +14,7 @@ export async function sdk(engine: Engine) {
   });
   await embed({ model: wick.embeddingModel('a'), value: text });
   const transport: ChatTransport<UIMessage> = new WickChatTransport({ model: wick(), system: 'x' });
-  // @ts-expect-error an engine is needed
+  // @ts-expect-error an engine is required
   createWick();
   return transport;
 }

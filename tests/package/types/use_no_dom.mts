@@ -1,4 +1,4 @@
-// The package in a program of Node, whose types are those of Node alone: there is no DOM library.
+// The package in a Node program that has only Node's types, without the DOM library.
 
 import { readFile } from 'node:fs/promises';
 import { createEngine, WickError } from 'wick-llm';

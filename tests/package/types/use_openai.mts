@@ -1,4 +1,4 @@
-// The code of OpenAI's client's users: requests of its types are taken, and answers are of its
+// Code of users of OpenAI's client: requests of its types are accepted, and responses have its
 // types. Compiled, never run.
 
 import type OpenAI from 'openai';
@@ -39,7 +39,7 @@ export async function helpers(engine: Engine, messages: Message[]) {
   const schema = z.object({ b: z.string().transform((text) => text.length) });
   const own = await completions.parse({ messages, response_format: schema });
   const b: number | undefined = own.choices[0].message.parsed?.b;
-  // @ts-expect-error a transform makes a number of it
+  // @ts-expect-error the transform returns a number
   own.choices[0].message.parsed?.b.trim();
   const stream = completions.stream({ messages }).on('content', (delta) => delta.trim());
   const whole: OpenAI.Chat.ChatCompletion = await stream.finalChatCompletion();

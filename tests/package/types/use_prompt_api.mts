@@ -1,12 +1,12 @@
-// The code of the Prompt API's users: code for the browser's LanguageModel, by the types of
-// @types/dom-chromium-ai, takes Wick's without a change. Compiled, never run.
+// Code of Prompt API users: code for the browser's LanguageModel, with the types of
+// @types/dom-chromium-ai, accepts Wick's without a change. Compiled, never run.
 
 /// <reference types="dom-chromium-ai" />
 
 import type { Engine } from 'wick-llm';
 import { defineLanguageModel, installLanguageModel } from 'wick-llm/prompt-api';
 
-/** A page's code, which knows the browser's types alone. */
+/** Page code that uses only the browser's types. */
 async function page(Model: typeof LanguageModel, session: LanguageModel) {
   const availability: Availability = await Model.availability({
     expectedInputs: [{ type: 'text' }],
