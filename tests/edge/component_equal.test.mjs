@@ -67,9 +67,9 @@ async function compare(requests, { model = modelPath, opening, status, chatTempl
         if (asked.method === 'HEAD') wanted.body = ''; // a server sends none
         // where the handler knows of no field, the component may
         if (wanted.body?.error?.param === null) found.body.error.param = null;
-        const told = `${names[index]}: ${JSON.stringify(asked).slice(0, 300)}`;
-        assert.deepEqual(found, wanted, told);
-        if (status) assert.equal(found.status, status, `${told} ${JSON.stringify(found.body)}`);
+        const label = `${names[index]}: ${JSON.stringify(asked).slice(0, 300)}`;
+        assert.deepEqual(found, wanted, label);
+        if (status) assert.equal(found.status, status, `${label} ${JSON.stringify(found.body)}`);
       }
     }
   } finally {
@@ -238,8 +238,8 @@ describe('a component under load', { skip }, () => {
         return /^HTTP\/1.1 401 .*"invalid_api_key"\}\}[\r\n0]*$/s.test(answer) ? 'well' : answer;
       };
       for (let round = 0; round < 8; round++) {
-        const told = await Promise.all(Array.from({ length: 8 }, send));
-        assert.deepEqual(new Set(told), new Set(['well']));
+        const outcomes = await Promise.all(Array.from({ length: 8 }, send));
+        assert.deepEqual(new Set(outcomes), new Set(['well']));
       }
     });
   }

@@ -26,14 +26,14 @@ const at = (path) => fileURLToPath(new URL(`../../${path}`, import.meta.url));
 
 /** @param {string} program @param {string[]} args @param {number} [input] */
 function run(program, args, input) {
-  const told = spawnSync(program, args, {
+  const child = spawnSync(program, args, {
     stdio: [input ?? 'ignore', 'pipe', 'pipe'],
     encoding: 'utf8',
     timeout: 600000, // a guest in Rust has 40 crates
     maxBuffer: 1e7,
   });
-  assert.equal(told.status, 0, told.stderr);
-  return told.stdout;
+  assert.equal(child.status, 0, child.stderr);
+  return child.stdout;
 }
 
 /** @param {string} guest @param {string} out @param {string} [input] a file @returns {string} the result of its `ask` */
@@ -42,8 +42,8 @@ function ask(guest, out, input = modelPath) {
   const engine = built('edge/wick-llm.wasm');
   run(locate('node24').path, [at('tools/component/guest.mjs'), at(guest), wit, engine, out]);
   const flags = ['-Scli', '-Sp3', '-Wcomponent-model-async', '--invoke', `ask("${prompt}")`];
-  const told = run(locate('wasmtimeCommand').path, ['run', ...flags, out], openSync(input, 'r'));
-  return JSON.parse(told.replaceAll("\\'", "'")); // a string of WAVE
+  const output = run(locate('wasmtimeCommand').path, ['run', ...flags, out], openSync(input, 'r'));
+  return JSON.parse(output.replaceAll("\\'", "'")); // a string of WAVE
 }
 
 /** @param {string} text @param {number} count @returns {string} the command line's continuation */
@@ -65,29 +65,29 @@ describe('wick:llm', { skip }, () => {
   }
 
   test('concurrent requests, vectors, sessions, conversations and errors work', async () => {
-    const told = JSON.parse(ask('tests/support/llm_guest.js', `${folder}/all.wasm`));
+    const answers = JSON.parse(ask('tests/support/llm_guest.js', `${folder}/all.wasm`));
     const text = native(prompt, 40);
-    assert.ok(told.pieces > 10, 'the file came in pieces');
-    assert.equal(told.info.architecture, 'llama');
-    assert.equal(told.info.contextTokens, 256);
+    assert.ok(answers.pieces > 10, 'the file came in pieces');
+    assert.equal(answers.info.architecture, 'llama');
+    assert.equal(answers.info.contextTokens, 256);
 
-    assert.equal(told.text.text, text);
-    assert.ok(told.text.pieces.length > 20, 'piece by piece');
-    const { finish, tokensOut } = told.text.ending.val;
+    assert.equal(answers.text.text, text);
+    assert.ok(answers.text.pieces.length > 20, 'piece by piece');
+    const { finish, tokensOut } = answers.text.ending.val;
     assert.deepEqual([finish, tokensOut], ['length', 40]);
-    assert.deepEqual(told.together, [native(`${prompt} 0`, 12), native(`${prompt} 1`, 12)]);
-    assert.deepEqual(told.together, told.alone);
+    assert.deepEqual(answers.together, [native(`${prompt} 0`, 12), native(`${prompt} 1`, 12)]);
+    assert.deepEqual(answers.together, answers.alone);
 
-    checkVectors(told.vectors.val);
-    checkSessions(told.sessions);
-    await checkChats(told.chats);
-    assert.equal(told.left.first, told.text.pieces[0]);
-    assert.equal(told.left.ending.val.tag, 'aborted');
-    assert.equal(told.after, text, 'the model continues after a dropped stream');
-    checkErrors(told.errors);
-    assert.equal(told.dropped.ended.val.tag, 'aborted');
+    checkVectors(answers.vectors.val);
+    checkSessions(answers.sessions);
+    await checkChats(answers.chats);
+    assert.equal(answers.left.first, answers.text.pieces[0]);
+    assert.equal(answers.left.ending.val.tag, 'aborted');
+    assert.equal(answers.after, text, 'the model continues after a dropped stream');
+    checkErrors(answers.errors);
+    assert.equal(answers.dropped.ended.val.tag, 'aborted');
     assert.equal(
-      told.dropped.text,
+      answers.dropped.text,
       native(prompt, 12),
       'a request outlives the handle of its model',
     );
@@ -132,7 +132,7 @@ test('wick:llm accepts images in conversations', mediaSkip, async () => {
     png: bodyAbout({ type: 'image_url', image_url: { url: 'data:image/png;base64,iVBORw0KGgo=' } }),
     video: bodyAbout({ type: 'image_url', image_url: {} }),
   };
-  const told = askAboutMedia('gemma3', { bodies });
+  const answers = askAboutMedia('gemma3', { bodies });
   const engine = await createEngine({
     ...{ file: model, mmproj, threads: 1, contextSize: 512, chatTemplate: texts },
   });
@@ -141,15 +141,15 @@ test('wick:llm accepts images in conversations', mediaSkip, async () => {
     const { choices, usage } = /** @type {any} */ (
       await engine.chat.completions.create({ ...body, ignore_eos: false })
     );
-    assert.equal(told.replies[name].text, choices[0].message.content);
-    assert.equal(told.replies[name].ending.val.tokensPrompt, usage?.prompt_tokens);
+    assert.equal(answers.replies[name].text, choices[0].message.content);
+    assert.equal(answers.replies[name].ending.val.tokensPrompt, usage?.prompt_tokens);
   }
   await engine.close();
-  assert.equal(told.both.text, told.replies.other.text);
-  assert.equal(told.text, told.alone);
-  assert.deepEqual([told.loaded.tag, told.again.val.tag], ['ok', 'busy']);
-  assert.equal(told.broken.val.tag, 'truncated');
-  const refusals = Object.entries({ ...told.replies, without: told.without })
+  assert.equal(answers.both.text, answers.replies.other.text);
+  assert.equal(answers.text, answers.alone);
+  assert.deepEqual([answers.loaded.tag, answers.again.val.tag], ['ok', 'busy']);
+  assert.equal(answers.broken.val.tag, 'truncated');
+  const refusals = Object.entries({ ...answers.replies, without: answers.without })
     .filter(([, { refused }]) => refused)
     .map(([name, { refused }]) => [name, refused.tag, refused.val.message]);
   assert.deepEqual(
@@ -181,7 +181,7 @@ function checkVectors(vectors) {
   }
 }
 
-/** @param {any} told */
+/** @param {any} answers */
 function checkSessions({ first, counts, texts, refused, stateBytes }) {
   assert.equal(first, native(prompt, 12));
   assert.equal(counts[0], 3 + 12); // prompt and answer

@@ -122,7 +122,7 @@ describe('it gives the answers of an engine with a worker', () => {
 
   test('sessions, tokens, templates, reports and saved states work', async (t) => {
     const [edge, worker] = [await openEdge(t), await openEngine(t)];
-    const tell = async (/** @type {import('../../js/index.js').Engine} */ engine) => {
+    const describeEngine = async (/** @type {import('../../js/index.js').Engine} */ engine) => {
       const session = await engine.createSession();
       await session.append('Once upon a time');
       const fork = await session.fork();
@@ -150,7 +150,7 @@ describe('it gives the answers of an engine with a worker', () => {
       })),
     );
     assert.deepEqual(reports[0], reports[1]);
-    assert.deepEqual(await tell(edge), await tell(worker));
+    assert.deepEqual(await describeEngine(edge), await describeEngine(worker));
   });
 });
 
@@ -431,9 +431,9 @@ describe('the plan of the memory', () => {
 
   test('a refusal for lack of memory names the isolate if it has a limit', () => {
     const full = new OwnError('NOMEM', 'too large', 5);
-    const told = /** @type {any} */ (inWords(full, 100, 4));
+    const error = /** @type {any} */ (inWords(full, 100, 4));
     const words = `too large (isolateBytes is 100, of which JavaScript and the module need ${kept + 4})`;
-    assert.deepEqual([told.code, told.message, told.cause], ['NOMEM', words, 5]);
+    assert.deepEqual([error.code, error.message, error.cause], ['NOMEM', words, 5]);
     for (const none of [undefined, null]) assert.equal(inWords(full, none, 4), full);
     for (const other of [new OwnError('IO', 'x'), new Error('x'), undefined]) {
       assert.equal(inWords(other, 100, 4), other);
@@ -447,7 +447,7 @@ describe('a connection over a fake engine', () => {
     /** @type {any[]} */
     const events = [];
     /** @type {any[]} */
-    const told = [];
+    const log = [];
     let submitted = 0;
     const native = {
       info: () => ({ shape: { layers: 2, parameters: 8 } }),
@@ -456,14 +456,14 @@ describe('a connection over a fake engine', () => {
       prepareGrammar: () => true,
       passes: () => 0,
       pause: (/** @type {number} */ number, /** @type {boolean} */ isPaused) =>
-        told.push(['pause', number, isPaused]),
-      cancel: (/** @type {number} */ number) => told.push(['cancel', number]),
+        log.push(['pause', number, isPaused]),
+      cancel: (/** @type {number} */ number) => log.push(['cancel', number]),
       takeEvents: () => events.splice(0),
       stepUnits: (/** @type {number} */ units) => {
-        told.push(['step', units]);
+        log.push(['step', units]);
         return STEP_PROGRESS;
       },
-      destroy: () => told.push(['destroy']),
+      destroy: () => log.push(['destroy']),
       ...more,
     };
     const connection = new EdgeConnection(/** @type {any} */ (native), {
@@ -486,17 +486,17 @@ describe('a connection over a fake engine', () => {
       };
       return { outputs, failures, running: connection.generate(message, waiters) };
     };
-    return { connection, events, told, generate };
+    return { connection, events, log, generate };
   }
 
   test('pieces are acknowledged per request: an unread one pauses, then continues', async () => {
-    const { events, told, generate } = connect();
+    const { events, log, generate } = connect();
     generate(1);
     const { outputs, running } = generate(1);
     for (let i = 0; i < 256; i++) events.push({ request: 2, kind: EVENT_TOKEN, text: 'a' });
     await running[0].drive?.();
     assert.equal(outputs[0].flatMap(({ texts }) => texts).length, 256);
-    const rests = () => told.filter(([name]) => name === 'pause');
+    const rests = () => log.filter(([name]) => name === 'pause');
     assert.deepEqual(rests(), [['pause', 2, true]]);
     running[0].acknowledge(32);
     assert.deepEqual(rests(), [
@@ -506,7 +506,7 @@ describe('a connection over a fake engine', () => {
   });
 
   test('data waits for its reader and is dropped when the reader leaves', async () => {
-    const { connection, events, told, generate } = connect();
+    const { connection, events, log, generate } = connect();
     const [one, two] = [generate(1), generate(1)];
     events.push(
       { request: 1, kind: EVENT_TOKEN, text: 'x' },
@@ -514,16 +514,16 @@ describe('a connection over a fake engine', () => {
     );
     await two.running[0].drive?.();
     assert.deepEqual([one.outputs[0].length, two.outputs[0][0].texts], [0, ['y']]);
-    const steps = told.length;
+    const steps = log.length;
     await one.running[0].drive?.();
-    assert.deepEqual([one.outputs[0][0].texts, told.length], [['x'], steps], 'no step was needed');
+    assert.deepEqual([one.outputs[0][0].texts, log.length], [['x'], steps], 'no step was needed');
     one.running[0].forget();
     await one.running[0].drive?.();
-    assert.equal(told.length, steps, 'nothing is computed for who has gone');
+    assert.equal(log.length, steps, 'nothing is computed for who has gone');
     two.running[0].cancel();
     two.running[0].cancel();
     assert.deepEqual(
-      told.slice(steps),
+      log.slice(steps),
       [
         ['cancel', 2],
         ['step', 1],
@@ -532,7 +532,7 @@ describe('a connection over a fake engine', () => {
     );
     await connection.close();
     await connection.close();
-    assert.deepEqual(told.filter(([name]) => name === 'destroy').length, 1);
+    assert.deepEqual(log.filter(([name]) => name === 'destroy').length, 1);
     assert.throws(() => connection.check(), { code: 'CLOSED', message: 'engine: closed' });
     await assert.rejects(connection.call('info', []), { code: 'CLOSED' });
     assert.throws(() => generate(1), { code: 'CLOSED' });
@@ -545,13 +545,13 @@ describe('a connection over a fake engine', () => {
       [{ parameters: 8 }, 1],
       [null, 1],
     ])) {
-      const { events, told, generate } = connect({ info: () => ({ shape }) });
+      const { events, log, generate } = connect({ info: () => ({ shape }) });
       const { running } = generate(1);
       for (const text of ['a', 'b']) {
         events.push({ request: 1, kind: EVENT_TOKEN, text });
         await running[0].drive?.();
       }
-      assert.deepEqual(told, [
+      assert.deepEqual(log, [
         ['step', 1],
         ['step', pass],
       ]);

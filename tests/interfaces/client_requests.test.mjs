@@ -1,5 +1,5 @@
-// Requests in the shapes that public clients send (tests/support/client_requests.mjs), to the handler: each is answered,
-// whichever chat template the model has. The components answer the same: tests/edge/component_equal.test.mjs.
+// Requests in the formats that public clients send (tests/support/client_requests.mjs), to the handler: each is answered
+// with every chat template. tests/edge/component_equal.test.mjs checks that components give the same answers.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -28,7 +28,7 @@ const real = [
   ...['mistralai-Mistral-Nemo-Instruct-2407', 'openai-gpt-oss-120b', 'Apertus-8B-Instruct'],
 ];
 
-describe('requests of clients', () => {
+describe('client requests', () => {
   /** @param {string} chatTemplate */
   async function answerAll(chatTemplate) {
     const engine = await createEngine({ file: modelPath, threads: 1, chatTemplate });
@@ -53,7 +53,7 @@ describe('requests of clients', () => {
     );
   }
 
-  test('calls of tools of other types are those of functions', async () => {
+  test('calls of other tool types become function calls', async () => {
     const asked = /** @type {any[]} */ ([]);
     const create = async (/** @type {any} */ body) => {
       asked.push(body);
@@ -88,11 +88,11 @@ describe('requests of clients', () => {
   });
 });
 
-describe('the document of tested clients', () => {
+describe('the documented list of tested clients', () => {
   const text = readFileSync(join(root, 'docs/guide/server.md'), 'utf8');
   const rows = [...text.matchAll(/^- .*\(`([\w@/-]+)`\) ([\d.]+):/gm)];
 
-  test('has the versions of the lock files', () => {
+  test('has the versions in the lock files', () => {
     const read = (/** @type {string} */ path) => readFileSync(join(root, path), 'utf8');
     const python = ['clients', 'lm-eval'].map((name) => read(`tools/${name}/requirements.txt`));
     const locks = ['package.json', 'tools/edge/package.json'].map(read).concat(python);
@@ -106,7 +106,7 @@ describe('the document of tested clients', () => {
     }
   });
 
-  test('names each client whose requests are sent', () => {
+  test('contains each client whose requests are sent', () => {
     const named = text.replaceAll(/\s+/g, ' ');
     for (const { client } of clientRequests) {
       const name = client.replace(/(,| with) .*/, '');

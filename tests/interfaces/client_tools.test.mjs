@@ -1,7 +1,7 @@
-// Real clients have a conversation of two turns with a tool: the model calls it, the client sends the result, the model
-// answers. With `wick serve` and with a component, directly and through LiteLLM's proxy. The model is the built-in one,
-// constrained to a call by `tool_choice`. Members that a client adds to its messages change neither prompt nor answer.
-// (Shapes of further clients: client_requests.test.mjs. docs/guide/server.md lists clients and versions.)
+// Real clients run a two-turn conversation with a tool: the model calls it, the client sends the result, the model
+// answers. With `wick serve` and with a component, directly and through LiteLLM's proxy. The demo model is constrained to
+// a call by `tool_choice`. Members that a client adds to its messages change neither prompt nor answer.
+// (client_requests.test.mjs tests request formats of more clients. docs/guide/server.md lists clients and versions.)
 
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
@@ -19,7 +19,7 @@ import { dist, modelPath, temporaryFolder } from '../support/package.mjs';
 import { run } from '../support/process.mjs';
 
 /** @typedef {{call: [string, {city: string}], answer: string}} Conversation */
-/** @typedef {{url: string, model: string}} Target a base URL, and the model's name there */
+/** @typedef {{url: string, model: string}} Target a base URL, and the model's name on that server */
 
 const key = 'secret-key';
 const question = 'Is it cold in Oslo?';
@@ -34,7 +34,7 @@ const weather = { type: 'function', function: { name: 'weather', parameters } };
 const client = (/** @type {string} */ name) => join(root, 'tests/support/clients', name);
 const [python, node24] = [locate('clients'), locate('node24')];
 
-/** @param {Target} at @returns {Promise<Conversation>} without any client */
+/** The reference, without a client library. @param {Target} at @returns {Promise<Conversation>} */
 async function converse({ url, model }) {
   const ask = async (/** @type {object} */ body) => {
     const response = await fetch(`${url}/chat/completions`, {
@@ -49,7 +49,7 @@ async function converse({ url, model }) {
   return chatOf(ask);
 }
 
-/** @param {(body: any) => Promise<any>} ask gives the message of the answer @returns {Promise<Conversation>} */
+/** @param {(body: any) => Promise<any>} ask returns the message of the response @returns {Promise<Conversation>} */
 async function chatOf(ask) {
   const messages = [{ role: 'user', content: question }];
   const first = await ask({ messages, tool_choice: 'required', max_tokens: 100 });
@@ -109,7 +109,7 @@ async function aiSdk({ url, model }, name, stream) {
   return { call: [call.toolName, /** @type {any} */ (call.input)], answer: second.text };
 }
 
-/** @param {string} program @param {string[]} args @returns {Promise<Record<string, Conversation>>} its output */
+/** @param {string} program @param {string[]} args @returns {Promise<Record<string, Conversation>>} its parsed output */
 async function print(program, args) {
   const { code, stdout, stderr } = await run(program, args);
   assert.equal(code, 0, stderr);
@@ -143,7 +143,7 @@ const servers = {
   },
 };
 
-/** @param {Record<string, Target>} models @returns LiteLLM's proxy for several servers */
+/** @param {Record<string, Target>} models @returns LiteLLM's proxy in front of several servers */
 function startLiteLlm(models) {
   const list = Object.entries(models).map(([name, { url }]) => ({
     model_name: name,
@@ -219,7 +219,7 @@ describe('LiteLLM’s proxy', { skip: python.skip }, () => {
 
   for (const name of Object.keys(servers)) {
     const skip = name === 'a component' && locate('wasmtimeCommand').skip;
-    describe(`before ${name}`, { skip }, () =>
+    describe(`in front of ${name}`, { skip }, () =>
       testClients(() => ({ url: `${proxy.origin}/v1`, model: name })),
     );
   }

@@ -1,5 +1,5 @@
-// OpenAI's interface over an engine (wick-llm/openai): requests as in the Fetch standard go in, answers
-// come out. tests/interfaces/handler_http.test.mjs has the network.
+// OpenAI's API for an engine (wick-llm/openai), with Request and Response objects of the Fetch standard.
+// tests/interfaces/handler_http.test.mjs tests it over the network.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -50,7 +50,7 @@ async function jsonOf(response) {
   return response.json();
 }
 
-/** @param {Response} response @param {number} status @param {object} error its least members */
+/** @param {Response} response @param {number} status @param {object} error members that it must have */
 async function assertRefused(response, status, error) {
   const body = await jsonOf(response);
   assert.equal(response.status, status, JSON.stringify(body));
@@ -60,7 +60,7 @@ async function assertRefused(response, status, error) {
   return body.error;
 }
 
-/** @param {Response} response @returns {Promise<any[]>} the chunks of a stream that ended well */
+/** @param {Response} response @returns {Promise<any[]>} the chunks of a complete stream */
 async function chunksOf(response) {
   assert.equal(response.status, 200);
   assert.match(response.headers.get('Content-Type') ?? '', /^text\/event-stream/);
@@ -122,7 +122,7 @@ describe('errors of the engine', () => {
         post('/v1/rerank', question),
       );
       assert.equal(response.headers.get('Retry-After'), retry, code);
-      // the engine's message tells a program what to do, this one the operator of a server
+      // the engine's message is for programmers, the handler's own for operators of a server
       const own = code === 'NO_TEMPLATE' ? {} : { message: `It is ${code}` };
       const { message } = await assertRefused(response, status, {
         ...{ code: name, type: types[status], ...own },
@@ -150,7 +150,7 @@ describe('errors of the engine', () => {
 });
 
 describe('chat completions', () => {
-  test('chats give the answers of the engine, whole and streamed', async (t) => {
+  test('chats return the engine’s answers, streamed and not', async (t) => {
     const engine = await openEngine(t);
     const handle = createHandler(engine);
     /** @type {any} */
@@ -170,7 +170,7 @@ describe('chat completions', () => {
     assert.equal(new Set(chunks.map(({ id }) => id)).size, 1);
   });
 
-  test('n, seed, stop and logprobs have their effect', async (t) => {
+  test('n, seed, stop and logprobs take effect', async (t) => {
     const engine = await openEngine(t);
     const handle = createHandler(engine, { model: 'fox' });
     const body = { messages, max_completion_tokens: 16, seed: 5, n: 2 };
@@ -192,7 +192,7 @@ describe('chat completions', () => {
     assert.equal(cut.message.content, choice.message.content.split(stop)[0]);
   });
 
-  test('a developer is a system, parts of text are lines, null is left out', async (t) => {
+  test('the developer role becomes system, text parts are joined as lines, null is ignored', async (t) => {
     const engine = await openEngine(t);
     const handle = createHandler(engine);
     const text = 'Answer in\none word.';
@@ -219,7 +219,7 @@ describe('chat completions', () => {
 });
 
 describe('completions', () => {
-  test('completions give the answers of generate, for each prompt and choice', async (t) => {
+  test('completions return the output of generate for each prompt and choice', async (t) => {
     const engine = await openEngine(t);
     const handle = createHandler(engine);
     const prompts = ['Once upon a time', 'Hello'];
@@ -252,7 +252,7 @@ describe('completions', () => {
     assert.ok(short.usage.completion_tokens <= 16);
   });
 
-  test('logprobs belong to their text', async (t) => {
+  test('logprobs match the text', async (t) => {
     const engine = await openEngine(t);
     const handle = createHandler(engine);
     const body = { prompt: 'Once', max_tokens: 20, temperature: 0, logprobs: 2, n: 2 };
@@ -290,7 +290,7 @@ describe('echo', () => {
   }
 
   /**
-   * The logprob of each token but the first, each requested separately.
+   * Returns the logprob of each token except the first, each requested separately.
    * @param {import('../../js/index.js').Engine} engine @param {number[]} ids
    */
   async function logprobsOf(engine, ids) {
@@ -304,7 +304,7 @@ describe('echo', () => {
     return found;
   }
 
-  test('requests of lm-evaluation-harness work: token ids, logprobs: 1, max_tokens: 1', async (t) => {
+  test('requests from lm-evaluation-harness are supported: token ids, logprobs: 1, max_tokens: 1', async (t) => {
     const { engine, ask } = await open(t);
     const ids = await engine.tokenize(prompt);
     const { choices, usage } = await ask({ prompt: [ids], max_tokens: 1, logprobs: 1, seed: 1234 });
@@ -323,7 +323,7 @@ describe('echo', () => {
     assert.ok(text.endsWith(whole[0].text));
   });
 
-  test('a text is scored without sampled tokens, for several prompts and choices', async (t) => {
+  test('text is scored without sampling tokens, for several prompts and choices', async (t) => {
     const { engine, ask } = await open(t);
     const ids = await engine.tokenize(prompt);
     const own = await engine.tokenize(prompt, { addSpecial: false });
@@ -347,7 +347,7 @@ describe('echo', () => {
     assert.ok(plain.choices[0].text.startsWith(prompt) && plain.choices[0].text !== prompt);
   });
 
-  test('a prompt over the context is refused', async (t) => {
+  test('a prompt longer than the context is rejected', async (t) => {
     const engine = await openEngine(t, { file: modelPath, contextSize: 64 });
     const body = { prompt: Array(66).fill(5), echo: true, logprobs: 1 };
     for (const max_tokens of [0, 1]) {
@@ -358,7 +358,7 @@ describe('echo', () => {
   });
 });
 
-test('the error about a vector that is not finite names its text', async (t) => {
+test('the error about a non-finite vector names its input', async (t) => {
   const folder = temporaryFolder();
   const file = join(folder, 'poisoned.gguf');
   const engine = await openEngine(t);
@@ -370,7 +370,7 @@ test('the error about a vector that is not finite names its text', async (t) => 
   assert.match(message, /text 2\b/);
 });
 
-describe('templates with names', () => {
+describe('named templates', () => {
   const plain = 'plain {{ messages[0].content }}';
   const tool = '{% if false %}<tool_call>{% endif %}{{ tools[0].function.name }}<|im_end|>';
   const rag = 'rag {{ messages[0].content }} and some more';
@@ -379,7 +379,7 @@ describe('templates with names', () => {
   const file = join(folder, 'templates.gguf');
   before(() => writeTemplates(modelPath, { '': plain, tool_use: tool, rag }, file));
 
-  test('the tool template is used with tools; a name chooses another one', async (t) => {
+  test('the tool template is used with tools; a name selects a different one', async (t) => {
     for (const [chatTemplate, without, withTools] of [
       [undefined, 'plain hi', 'weather<|im_end|>'],
       ['default', 'plain hi', 'plain hi'],
@@ -403,14 +403,14 @@ describe('templates with names', () => {
     }
   });
 
-  test('a name that the model does not have is refused', async (t) => {
+  test('an unknown template name is rejected', async (t) => {
     const engine = await openEngine(t, { file, chatTemplate: 'rags' });
     const response = await createHandler(engine)(post(CHAT, greedy));
     const { message } = await assertRefused(response, 400, { code: 'template' });
     assert.match(message, /no chat template named 'rags'/);
   });
 
-  test('wick serve takes the name', async (t) => {
+  test('wick serve accepts the name', async (t) => {
     const cli = join(dist, 'cli.js');
     const asked = { messages: [{ role: 'user', content: 'hi' }], max_tokens: 1, temperature: 0 };
     const args = [cli, 'serve', file, '--port', '0', '--chat-template', 'rag'];
@@ -441,7 +441,7 @@ test('a seed of -1 means a random seed for every choice', async (t) => {
 });
 
 describe('refusals', () => {
-  test('each refusal names the field and has its status, and does not reach the engine', async (t) => {
+  test('each rejected request has a status, names the field, and does not reach the engine', async (t) => {
     const engine = await openEngine(t);
     const handle = createHandler(engine);
     for (const [path, body, status, param, code] of wrongBodies) {
@@ -493,17 +493,20 @@ describe('refusals', () => {
     });
     const odd = new Request(`http://wick.test${CHAT}`, { ...endless, headers, body: open });
     await assertRefused(await handle(odd), 400, { code: 'invalid_json' });
-    assert.ok(isCancelled, 'no more of the body is read');
+    assert.ok(isCancelled, 'the rest of the body is not read');
     const bytes = new Uint8Array([0x22, 0xff, 0x22]);
     const raw = new Request(`http://wick.test${CHAT}`, { method: 'POST', body: bytes, headers });
     await assertRefused(await handle(raw), 400, { code: 'invalid_json' });
   });
 
-  test('a full queue of the handler or the engine answers 429 with Retry-After', async (t) => {
+  test('a full queue in the handler or the engine results in 429 with Retry-After', async (t) => {
     const { engine, release } = await openHeldEngine(t, { queueLimit: 2 });
     const handle = createHandler(engine, { queueLimit: 3 });
     const running = [1, 2].map(() => handle(post(CHAT, greedy)));
-    await waitUntil(async () => (await engine.stats()).requests.submitted === 2, 'both to wait');
+    await waitUntil(
+      async () => (await engine.stats()).requests.submitted === 2,
+      'both requests to wait',
+    );
     const refused = await handle(post(CHAT, { ...greedy, stream: true }));
     await assertRefused(refused, 429, { code: 'queue_full', type: 'rate_limit_error' });
     assert.equal(refused.headers.get('Retry-After'), '1');
@@ -537,7 +540,7 @@ describe('refusals', () => {
 });
 
 describe('keys', () => {
-  test('a request without its key is refused; each key is a tenant', async (t) => {
+  test('a request without a key is rejected; each key is a tenant', async (t) => {
     const engine = await openEngine(t);
     const handle = createHandler(engine, { keys: ['key-one', 'key-two'], metricsKey: 'operator' });
     /** @param {string} [key] */
@@ -556,7 +559,7 @@ describe('keys', () => {
       return answer.usage.prompt_tokens_details.cached_tokens;
     };
     assert.equal(await cached('key-one'), 0);
-    assert.ok((await cached('key-one')) > 0, 'a tenant finds its own prompts');
+    assert.ok((await cached('key-one')) > 0, 'a tenant finds its own cached prompts');
     assert.equal(await cached('key-two'), 0);
     assert.equal(await cached('key-one', { salt: 'a' }), 0);
     assert.ok((await cached('key-one', { salt: 'a' })) > 0);
@@ -582,7 +585,7 @@ describe('keys', () => {
 });
 
 describe('models and origins', () => {
-  test('the list has the one model under its name', async (t) => {
+  test('the list contains the model under its name', async (t) => {
     const engine = await openEngine(t);
     const handle = createHandler(engine);
     const { data, object } = await jsonOf(await get(handle, '/v1/models'));
@@ -593,7 +596,7 @@ describe('models and origins', () => {
     await assertRefused(await get(handle, '/v1/models/gpt'), 404, { code: 'model_not_found' });
   });
 
-  test('pages of other origins read answers only if they are allowed', async (t) => {
+  test('pages from other origins can read responses only if allowed', async (t) => {
     const engine = await openEngine(t);
     const origin = 'https://page.test';
     const allowed = 'Access-Control-Allow-Origin';
@@ -619,7 +622,7 @@ describe('models and origins', () => {
   });
 });
 
-describe('slow readers, and readers that leave', () => {
+describe('slow and disconnecting readers', () => {
   const long = { prompt: 'Once', max_tokens: 900, stream: true, temperature: 0 };
 
   test('a reader that does not pull pauses its own request', async (t) => {
@@ -627,7 +630,10 @@ describe('slow readers, and readers that leave', () => {
     const handle = createHandler(engine);
     const forever = { ...long, logit_bias: await noEnd(engine) };
     const { body } = await handle(post(COMPLETIONS, forever));
-    await waitUntil(async () => (await engine.stats()).requests.paused === 1, 'it to rest');
+    await waitUntil(
+      async () => (await engine.stats()).requests.paused === 1,
+      'the request to pause',
+    );
     assert.equal((await handle(post(CHAT, greedy))).status, 200);
     await body?.cancel();
     await atRest(engine);
@@ -660,7 +666,10 @@ describe('slow readers, and readers that leave', () => {
             for (let next = await reader.read(); !next.done; ) next = await reader.read();
           });
         } else {
-          await waitUntil(async () => (await engine.stats()).requests.running > 0, 'it to run');
+          await waitUntil(
+            async () => (await engine.stats()).requests.running > 0,
+            'the request to run',
+          );
           controller.abort('gone');
           assert.equal((await answer).status, 499);
         }
@@ -671,7 +680,7 @@ describe('slow readers, and readers that leave', () => {
     assert.match(await (await get(handle, '/metrics')).text(), /^wick_http_generations 0$/m);
   });
 
-  test('an engine that fails ends its streams with an error that is not an end', async (t) => {
+  test('if the engine fails, streams end with an error and without [DONE]', async (t) => {
     const engine = await openEngine(t);
     /** @type {any[]} */
     const errors = [];
@@ -690,7 +699,7 @@ describe('slow readers, and readers that leave', () => {
   });
 });
 
-test('a refusal by the template is reported with its message', async (t) => {
+test('an exception in the template is reported with its message', async (t) => {
   const engine = await openEngine(t, {
     file: modelPath,
     chatTemplate: '{{ raise_exception("no") }}',
@@ -699,7 +708,7 @@ test('a refusal by the template is reported with its message', async (t) => {
   await assertRefused(refused, 400, { code: 'template' });
 });
 
-describe('records of requests', () => {
+describe('request records', () => {
   /** @param {import('node:test').TestContext} t */
   async function open(t) {
     /** @type {any[]} */
@@ -709,7 +718,7 @@ describe('records of requests', () => {
     return { records, handle };
   }
 
-  test('each record has the tokens that the client counted, whole and streamed', async (t) => {
+  test('each record has the token counts that the client received, streamed and not', async (t) => {
     const { records, handle } = await open(t);
     for (const [path, body] of /** @type {[string, any][]} */ ([
       [CHAT, { ...greedy, n: 2 }],
@@ -723,7 +732,7 @@ describe('records of requests', () => {
       };
       const before = records.length;
       const streamed = await handle(post(path, { ...body, stream: true }));
-      assert.equal(records.length, before, 'a stream has not ended when it begins');
+      assert.equal(records.length, before, 'a stream is recorded only at its end');
       const text = await streamed.text();
       if (path !== '/v1/responses') assert.doesNotMatch(text, /"usage"/);
       assert.equal(records.length, before + 1);
@@ -748,7 +757,7 @@ describe('records of requests', () => {
     assert.equal(records.at(-1)['gen_ai.usage.output_tokens'], 24);
   });
 
-  test('refusals, health requests and disconnects are recorded', async (t) => {
+  test('rejected requests, health requests and disconnects are recorded', async (t) => {
     const { records, handle } = await open(t);
     await handle(post(CHAT, { messages: 1 }));
     await get(handle, '/health');
@@ -767,7 +776,7 @@ describe('records of requests', () => {
     const long = { ...greedy, max_tokens: 3000, stream: true };
     const left = await handle(post(CHAT, long));
     await left.body?.cancel();
-    await waitUntil(() => records.length === 4, 'its record');
+    await waitUntil(() => records.length === 4, 'the record of the disconnect');
     assert.deepEqual(brief().at(-1), [CHAT, 200, 'client_gone']);
     const leaves = new AbortController();
     const { signal } = leaves;
@@ -777,7 +786,7 @@ describe('records of requests', () => {
     assert.deepEqual(brief().at(-1), [CHAT, 499, 'client_gone']);
   });
 
-  test('the instance is a label of each sample of /metrics', async (t) => {
+  test('each sample of /metrics has an instance label', async (t) => {
     const { handle } = await open(t);
     await handle(post(CHAT, { ...greedy, max_tokens: 2 }));
     const page = await (await get(handle, '/metrics')).text();

@@ -1,5 +1,5 @@
-// OpenAI's interface over the network: `wick serve` in a separate process, asked by OpenAI's client for Node and
-// by connections that break off.
+// OpenAI's API over the network: `wick serve` in a separate process, with OpenAI's client for Node and with connections
+// that break.
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
@@ -65,7 +65,7 @@ const atRest = () =>
   }, 'all requests to end');
 
 describe('OpenAI’s client for Node', () => {
-  test('chats, whole and streamed', async () => {
+  test('chats, streamed and not', async () => {
     const whole = await client.chat.completions.create(greedy);
     const text = whole.choices[0].message.content;
     assert.equal(whole.usage?.completion_tokens, 24);
@@ -102,7 +102,7 @@ describe('OpenAI’s client for Node', () => {
     assert.equal((await client.models.retrieve(names[0])).id, names[0]);
   });
 
-  test('errors have the classes of the client', async () => {
+  test('errors have the client’s classes', async () => {
     const stranger = new OpenAI({ baseURL: server.baseURL, apiKey: 'wrong', maxRetries: 0 });
     await assert.rejects(stranger.chat.completions.create(greedy), OpenAI.AuthenticationError);
     await assert.rejects(
@@ -119,7 +119,7 @@ describe('OpenAI’s client for Node', () => {
     assert.match(await metrics(), /\{route="\/v1\/responses",status="400"\} 1$/m);
   });
 
-  test('embeddings, as numbers and in base64, which its client requests', async () => {
+  test('embeddings, as numbers and in base64, which the client requests', async () => {
     const body = { model: 'any', input: ['a fox', 'a hen'] };
     const packed = await client.embeddings.create(body);
     const plain = await client.embeddings.create({ ...body, encoding_format: 'float' });
@@ -133,7 +133,7 @@ describe('OpenAI’s client for Node', () => {
     assert.ok(Math.abs(squares.reduce((a, b) => a + b) - 1) < 1e-5);
   });
 
-  test('a stream that is aborted ends its request', async () => {
+  test('aborting a stream cancels its request', async () => {
     const stream = await client.chat.completions.create({
       ...greedy,
       max_tokens: 900,
@@ -147,7 +147,7 @@ describe('OpenAI’s client for Node', () => {
 });
 
 describe('connections', () => {
-  test('a body that is too large is answered, not cut off', async () => {
+  test('a body that is too large is answered before the connection closes', async () => {
     const response = await fetch(`${server.origin}/v1/chat/completions`, {
       method: 'POST',
       headers: { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' },
@@ -157,7 +157,7 @@ describe('connections', () => {
     assert.equal((await response.json()).error.code, 'body_too_large');
   });
 
-  test('input that is not HTTP and unrepresentable requests are refused', async () => {
+  test('input that is not HTTP and unrepresentable requests are rejected', async () => {
     for (const text of ['nonsense\r\n\r\n', 'TRACE / HTTP/1.1\r\nHost: a\r\n\r\n']) {
       const socket = connect(Number(new URL(server.origin).port), '127.0.0.1');
       socket.end(text);
@@ -168,7 +168,7 @@ describe('connections', () => {
     assert.equal((await fetch(`${server.origin}/health`)).status, 200);
   });
 
-  test('a slow client gets the whole answer, and nothing accumulates', async (t) => {
+  test('a slow client receives the whole answer, and the server does not buffer it', async (t) => {
     /** @type {Error[]} */
     const warnings = [];
     const note = (/** @type {Error} */ warning) => warnings.push(warning);
@@ -192,7 +192,7 @@ describe('connections', () => {
       before = pulled;
       return isAtRest;
     }, 'the server to wait for the client');
-    assert.ok(pulled < 400, `${pulled} pieces were made for a client that does not read`);
+    assert.ok(pulled < 400, `${pulled} pieces were produced for a client that does not read`);
     for (let next = await reader?.read(); next?.value; next = await reader?.read()) {
       bytesCount += next.value.length;
     }
@@ -200,13 +200,13 @@ describe('connections', () => {
     assert.deepEqual(warnings, []);
   });
 
-  test('HEAD answers with the headers only', async () => {
+  test('HEAD returns only headers', async () => {
     const response = await fetch(`${server.origin}/health`, { method: 'HEAD' });
     assert.deepEqual([response.status, await response.text()], [200, '']);
   });
 });
 
-/** As tests/c/support/random.h's, of one seed: small and repeatable. @param {number} seed */
+/** A small reproducible generator, like tests/c/support/random.h. @param {number} seed */
 function randomOf(seed) {
   let state = BigInt(seed) + 1n;
   return (/** @type {number} */ below) => {
@@ -215,7 +215,7 @@ function randomOf(seed) {
   };
 }
 
-test('concurrent requests with random disconnects each get their own text', async () => {
+test('concurrent requests with random disconnects each receive their own text', async () => {
   const engine = await createEngine({ file: modelPath, threads: 1 });
   const questions = ['fox', 'boat', 'dog', 'moon', 'tree'].map((one) => `Tell me of a ${one}.`);
   /** @type {string[]} */
@@ -274,7 +274,7 @@ test('concurrent requests with random disconnects each get their own text', asyn
   assert.doesNotMatch(page, /status="(500|503|429)"/);
 });
 
-test('requests beyond the queue limit are refused, the others are answered', async () => {
+test('requests beyond the queue limit are rejected, the others are answered', async () => {
   const statuses = await Promise.all(
     Array.from({ length: 48 }, async () => {
       const response = await fetch(`${server.baseURL}/chat/completions`, {
@@ -296,7 +296,7 @@ test('requests beyond the queue limit are refused, the others are answered', asy
 describe('the command', () => {
   const serve = (/** @type {string[]} */ ...args) => run(process.execPath, [cli, 'serve', ...args]);
 
-  test('help, and errors', async () => {
+  test('help and errors', async () => {
     const { code, stdout } = await serve('--help');
     assert.equal(code, 0);
     for (const option of ['--port', '--key', '--cors']) assert.ok(String(stdout).includes(option));
@@ -322,7 +322,7 @@ describe('the command', () => {
     }
   });
 
-  test('a template file and a draft model are used; the draft does not change answers', async (t) => {
+  test('a template file and a draft model are used; the draft model does not change answers', async (t) => {
     const folder = mkdtempSync(join(tmpdir(), 'wick-serve-'));
     t.after(() => rmSync(folder, { recursive: true }));
     const template = join(folder, 'chat.jinja');
@@ -346,7 +346,7 @@ describe('the command', () => {
     assert.match(missing.stderr, /^wick: [^\n]*none\.gguf[^\n]*\n$/);
   });
 
-  test('adapters are applied to every request, each with its scale', {
+  test('adapters are applied to every request with their scales', {
     skip: shared.skip,
   }, async (t) => {
     const vectors = join(shared.path, 'vectors');
@@ -398,7 +398,7 @@ describe('the command', () => {
   });
 });
 
-test('wick serve writes a line of JSON for each request, unless that is switched off', async () => {
+test('wick serve logs a line of JSON for each request, unless logging is turned off', async () => {
   for (const args of [[], ['--no-log']]) {
     const child = spawn(process.execPath, [cli, 'serve', modelPath, '--port', '0', ...args]);
     let log = '';

@@ -1,5 +1,5 @@
-// The package's further entries in one Chromium, and put together by a bundler: code that is loaded at first use comes,
-// and texts are those that Node has.
+// The package's other entry points in Chromium, and bundled: code is loaded on first use, and the output equals that in
+// Node.
 
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
@@ -15,7 +15,7 @@ import { run } from '../support/process.mjs';
 const chromium = locate('chromium');
 const ask = { temperature: 0, max_tokens: 60 };
 
-/** A conversation of two turns. @param {import('../../js/index.js').Engine} engine */
+/** Runs a conversation of three turns. @param {import('../../js/index.js').Engine} engine */
 async function talk(engine) {
   const chat = await engine.createChat(ask);
   const texts = [];
@@ -30,10 +30,10 @@ async function talk(engine) {
 describe('in Chromium', { skip: chromium.skip }, () => {
   const page = openPackagePage(join(root, 'examples/models'));
 
-  test('chats: their code is loaded at the first use', async (t) => {
+  test('chats: code is loaded on first use', async (t) => {
     const found = await page.evaluate(
       async ({ ask: given, source }) => {
-        const at = '/wick-llm/index.js'; // not to be looked for here
+        const at = '/wick-llm/index.js'; // a variable, so that type checking does not resolve it
         const { createEngine } = await import(at);
         const engine = await createEngine({ url: '/models/wick-2.6m-q8_0.gguf', threads: 1 });
         const loaded = () =>
@@ -54,7 +54,7 @@ describe('in Chromium', { skip: chromium.skip }, () => {
 
   test('tasks, sources and tabs: a page that only generates loads none of them', async () => {
     const found = await page.evaluate(async () => {
-      const at = '/wick-llm/index.js'; // not to be looked for here
+      const at = '/wick-llm/index.js'; // a variable, so that type checking does not resolve it
       const { createEngine } = await import(at);
       const files = ['tasks', 'sources', 'tabs'];
       const loaded = () => {
@@ -132,24 +132,34 @@ describe('bundled by esbuild', () => {
   ];
 
   for (const splitting of [true, false]) {
-    test(splitting ? 'later parts are separate files' : 'one file has all', async (t) => {
-      const outdir = join(temporaryFolder(), String(splitting));
-      await build({
-        ...{ bundle: true, format: 'esm', platform: 'node', splitting, outdir, logLevel: 'error' },
-        stdin: { contents: code, resolveDir: root, sourcefile: 'app.mjs' },
-        outExtension: { '.js': '.mjs' },
-      });
-      const files = readdirSync(outdir);
-      const main = readFileSync(join(outdir, 'stdin.mjs'), 'utf8');
-      assert.equal(files.length > 1, splitting);
-      assert.equal(main.includes('WICKCHAT'), !splitting);
-      const {
-        code: status,
-        stdout,
-        stderr,
-      } = await run(process.execPath, [join(outdir, 'stdin.mjs'), ...places]);
-      assert.equal(status, 0, stderr);
-      assert.deepEqual(JSON.parse(stdout.toString()), await talk(await openEngine(t)));
-    });
+    test(
+      splitting ? 'code loaded on demand is in separate files' : 'one file contains everything',
+      async (t) => {
+        const outdir = join(temporaryFolder(), String(splitting));
+        await build({
+          ...{
+            bundle: true,
+            format: 'esm',
+            platform: 'node',
+            splitting,
+            outdir,
+            logLevel: 'error',
+          },
+          stdin: { contents: code, resolveDir: root, sourcefile: 'app.mjs' },
+          outExtension: { '.js': '.mjs' },
+        });
+        const files = readdirSync(outdir);
+        const main = readFileSync(join(outdir, 'stdin.mjs'), 'utf8');
+        assert.equal(files.length > 1, splitting);
+        assert.equal(main.includes('WICKCHAT'), !splitting);
+        const {
+          code: status,
+          stdout,
+          stderr,
+        } = await run(process.execPath, [join(outdir, 'stdin.mjs'), ...places]);
+        assert.equal(status, 0, stderr);
+        assert.deepEqual(JSON.parse(stdout.toString()), await talk(await openEngine(t)));
+      },
+    );
   }
 });

@@ -1,5 +1,5 @@
-// wick-llm/ai-sdk with the AI SDK itself (ai 7): text, streams, objects, tools, reasoning, vectors, rankings, useChat's
-// chat without a server, and what goes wrong.
+// wick-llm/ai-sdk with the AI SDK (ai 7): text, streams, objects, tools, reasoning, embeddings, reranking, useChat without
+// a server, and errors.
 
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
@@ -32,14 +32,14 @@ const shared = locate('shared');
 const models = join(shared.path, 'vectors/reference-more/models');
 
 const greedy = { temperature: 0, maxOutputTokens: 90, maxRetries: 0 };
-/** The end token never comes. */
+/** Suppresses the end token. */
 const endless = { wick: { logit_bias: { 2: -100 } } };
 
 const turns =
   '{% if false %}<tool_call><think></think>{% endif %}{% for m in messages %}<{{ m.role }}>{{ m.content }}' +
   '{% for c in m.tool_calls %}({{ c.function.name }} {{ c.function.arguments }}){% endfor %}{% endfor %}<assistant>';
 const call = '<tool_call>{"name": "weather", "arguments": {"city": "Oslo"}}</tool_call>';
-/** The model's output, whatever it is. @param {string} text */
+/** Forces the model's output. @param {string} text */
 const written = (text) => ({ wick: { grammar: `root ::= ${JSON.stringify(text)}` } });
 const weather = tool({
   description: 'Of a city',
@@ -64,7 +64,7 @@ async function collect(stream) {
 }
 
 describe('text', () => {
-  test('generateText returns the text of chat.completions, with usage and the model’s name', async (t) => {
+  test('generateText returns the same text as chat.completions, with usage and the model’s name', async (t) => {
     const { engine, wick } = await open(t);
     const instructions = 'You are Wick, a small and friendly assistant.';
     const result = await generateText({
@@ -87,7 +87,7 @@ describe('text', () => {
     assert.equal(result.response.modelId, expected.model);
     assert.deepEqual(result.warnings ?? [], []);
     assert.ok(/** @type {any} */ (result.providerMetadata).wick.timings.ttftMs > 0);
-    // a second question finds the first in the prefix cache
+    // a second request finds the first prompt in the prefix cache
     const again = await generateText({
       ...greedy,
       model: wick(),
@@ -99,7 +99,7 @@ describe('text', () => {
     assert.equal(cacheReadTokens + noCacheTokens, again.usage.inputTokens);
   });
 
-  test('streamText: the same text in pieces, blocks opened and closed', async (t) => {
+  test('streamText streams the same text, with start and end of each block', async (t) => {
     const { wick } = await open(t);
     const whole = await generateText({ ...greedy, model: wick(), prompt: 'Hello' });
     const { stream, finishReason } = streamText({ ...greedy, model: wick(), prompt: 'Hello' });
@@ -113,7 +113,7 @@ describe('text', () => {
     assert.ok(parts.at(-1).totalUsage.outputTokens > 5);
   });
 
-  test('a model describes itself, and a stream names its model once', async (t) => {
+  test('a model has its properties, and a stream reports its model once', async (t) => {
     const { wick } = await open(t);
     const model = wick();
     const { specificationVersion, provider, supportedUrls } = model;
@@ -122,14 +122,14 @@ describe('text', () => {
     const options = /** @type {any} */ ({ prompt, temperature: 0, maxOutputTokens: 3 });
     const before = Math.floor(Date.now() / 1000);
     const parts = await collect(/** @type {any} */ ((await model.doStream(options)).stream));
-    const told = parts.filter(({ type }) => type === 'response-metadata');
-    assert.equal(told.length, 1);
-    assert.match(told[0].id, /^chatcmpl-/);
-    assert.ok(told[0].modelId.length > 0);
-    assert.ok(told[0].timestamp >= before * 1000 && told[0].timestamp <= Date.now());
+    const described = parts.filter(({ type }) => type === 'response-metadata');
+    assert.equal(described.length, 1);
+    assert.match(described[0].id, /^chatcmpl-/);
+    assert.ok(described[0].modelId.length > 0);
+    assert.ok(described[0].timestamp >= before * 1000 && described[0].timestamp <= Date.now());
   });
 
-  test('the last part has the timings, where there are any', async (t) => {
+  test('the last part contains timings, if there are any', async (t) => {
     const { wick } = await open(t);
     const said = (/** @type {string} */ text) => ({
       prompt: [
@@ -173,7 +173,7 @@ describe('text', () => {
     assert.equal(chosen.text, 'so be it');
   });
 
-  test('the reply continues a last message of the assistant', async (t) => {
+  test('the reply continues a final assistant message', async (t) => {
     const { wick } = await open(t);
     const whole = await generateText({ ...greedy, model: wick(), prompt: 'What is Wick?' });
     const begin = whole.text.split(' ').slice(0, 3).join(' ');
@@ -187,7 +187,7 @@ describe('text', () => {
     assert.equal(begin + text, whole.text);
   });
 
-  test('reasoning arrives separately from the text, in its own block', async (t) => {
+  test('reasoning arrives in a separate block', async (t) => {
     const { wick } = await open(t, turns);
     const providerOptions = written('<think>Hm.</think>Cold.');
     const ask = { ...greedy, model: wick(), prompt: 'Is it cold?', providerOptions };
@@ -198,7 +198,7 @@ describe('text', () => {
     assert.deepEqual(blocks, ['reasoning-start', 'reasoning-end', 'text-start', 'text-end']);
   });
 
-  test('reasoning settings become variables of the template', async (t) => {
+  test('reasoning settings become template variables', async (t) => {
     const template = '{{ enable_thinking }} {{ reasoning_effort }}<assistant>';
     const { wick } = await open(t, template);
     const model = wick();
@@ -218,7 +218,7 @@ describe('text', () => {
     }
   });
 
-  test('files: text is read, an image is refused', async (t) => {
+  test('files: text is used, an image is rejected', async (t) => {
     const { wick } = await open(t, turns);
     const model = wick();
     /** @param {any} part */
@@ -239,7 +239,7 @@ describe('text', () => {
   });
 });
 
-describe('a request on its own', () => {
+describe('requestOf', () => {
   const user = (/** @type {string} */ text) => ({
     role: 'user',
     content: [{ type: 'text', text }],
@@ -251,7 +251,7 @@ describe('a request on its own', () => {
   const read = (/** @type {any} */ options) => requestOf({ prompt: [user('a')], ...options });
   const messagesOf = (/** @type {any[]} */ ...prompt) => read({ prompt }).body.messages;
 
-  test('missing settings are the engine’s defaults, and zeros are passed', () => {
+  test('missing settings have the engine’s defaults, and zeros are passed on', () => {
     const messages = [{ role: 'user', content: 'a' }];
     assert.deepEqual(read({}), { body: { messages, ...usual }, warnings: [] });
     const zeros = {
@@ -269,7 +269,7 @@ describe('a request on its own', () => {
     }
   });
 
-  test('messages of each role, with the texts of files', () => {
+  test('converts messages of each role, with the text of files', () => {
     const bytes = new TextEncoder().encode('é');
     const file = (/** @type {any} */ data, mediaType = 'text/plain') => ({
       type: 'file',
@@ -320,7 +320,7 @@ describe('a request on its own', () => {
     }
   });
 
-  test('an answer with reasoning, calls and results becomes a message and its result messages', () => {
+  test('an answer with reasoning, calls and results becomes a message followed by result messages', () => {
     const result = (/** @type {any} */ output) => ({
       type: 'tool-result',
       toolCallId: '1',
@@ -341,7 +341,7 @@ describe('a request on its own', () => {
       { type: 'tool-call', toolCallId: '2', toolName: 'g', input: '{}' },
       result({ type: 'text', value: 'done' }),
     ];
-    const told = { role: 'tool', tool_call_id: '1', name: 'f' };
+    const toolMessage = { role: 'tool', tool_call_id: '1', name: 'f' };
     assert.deepEqual(messagesOf(user('a'), { role: 'assistant', content }), [
       { role: 'user', content: 'a' },
       {
@@ -351,7 +351,7 @@ describe('a request on its own', () => {
           { id: '2', type: 'function', function: { name: 'g', arguments: '{}' } },
         ],
       },
-      { ...told, content: 'done' },
+      { ...toolMessage, content: 'done' },
     ]);
     for (const [output, text] of /** @type {[any, string][]} */ ([
       [{ type: 'error-text', value: 'no' }, 'no'],
@@ -372,14 +372,14 @@ describe('a request on its own', () => {
         role: 'tool',
         content: [{ type: 'tool-approval-response' }, result(output)],
       });
-      assert.deepEqual(list, [{ ...told, content: text }]);
+      assert.deepEqual(list, [{ ...toolMessage, content: text }]);
     }
     assert.deepEqual([textOfJson('a'), textOfJson(5), textOfJson(undefined)], ['a', '5', '']);
     assert.deepEqual(unsupported('x'), { type: 'unsupported', feature: 'x' });
     assert.deepEqual(unsupported('x', ''), { type: 'unsupported', feature: 'x', details: '' });
   });
 
-  test('the last message of the assistant is a prefix, unless it is the only one, empty, a call or of a schema', () => {
+  test('a final assistant message is a prefix, unless it is the only one, empty, a call, or used with a schema', () => {
     const said = (/** @type {string} */ text, /** @type {any[]} */ ...more) => ({
       role: 'assistant',
       content: [{ type: 'text', text }, ...more],
@@ -400,7 +400,7 @@ describe('a request on its own', () => {
     assert.equal(prefixOf([user('a'), said('b')], { responseFormat: { type: 'json' } }), undefined);
   });
 
-  test('tools and formats are passed on, and unsupported ones warned about', () => {
+  test('tools and formats are passed on, with warnings about unsupported ones', () => {
     const inputSchema = { type: 'object' };
     const f = { type: 'function', name: 'f', inputSchema };
     const made = { type: 'function', function: { name: 'f', parameters: inputSchema } };
@@ -422,9 +422,9 @@ describe('a request on its own', () => {
       undefined,
       0,
     ]);
-    const told = { ...f, description: '', strict: false };
+    const declared = { ...f, description: '', strict: false };
     const whole = { ...made, function: { ...made.function, description: '', strict: false } };
-    assert.deepEqual(toolsOf({ tools: [told] })[0], [whole]);
+    assert.deepEqual(toolsOf({ tools: [declared] })[0], [whole]);
     const { body, warnings } = read({ tools: [{ type: 'provider', id: 'x.y' }] });
     assert.equal('tools' in body, false);
     assert.deepEqual(warnings, [unsupported('tool x.y', 'only functions can be called')]);
@@ -450,7 +450,7 @@ describe('a request on its own', () => {
   });
 });
 
-describe('parts of a stream on their own', () => {
+describe('stream parts', () => {
   const chunk = (/** @type {any} */ delta, /** @type {any} */ more = {}) => {
     const { finish_reason = null, ...others } = more;
     const choices = delta ? [{ index: 0, delta, finish_reason }] : [];
@@ -472,7 +472,7 @@ describe('parts of a stream on their own', () => {
     outputTokens: { total: undefined, text: undefined, reasoning: undefined },
   };
 
-  test('blocks follow each other, each with a separate number', () => {
+  test('blocks do not overlap and have separate ids', () => {
     const maker = new PartMaker(false);
     const parts = [
       ...[
@@ -531,7 +531,7 @@ describe('parts of a stream on their own', () => {
     ]);
   });
 
-  test('calls are reported in pieces, and are calls if the reply ended with them', () => {
+  test('calls are streamed in pieces, and count as calls if the reply ended with them', () => {
     for (const reason of ['tool_calls', 'length']) {
       const maker = new PartMaker(true);
       const call = (/** @type {number} */ index, /** @type {any} */ part, id = '') => ({
@@ -576,7 +576,7 @@ describe('parts of a stream on their own', () => {
     }
   });
 
-  test('an error precedes the end, whose reason is the error', () => {
+  test('an error part precedes the finish part, whose reason is error', () => {
     const maker = new PartMaker(false);
     maker.partsOf(/** @type {any} */ (chunk({ content: 'a' })));
     const error = new Error('why');
@@ -609,7 +609,7 @@ describe('parts of a stream on their own', () => {
 describe('objects', () => {
   const schema = z.object({ name: z.enum(['Ada', 'Tom']), age: z.number().int().min(0).max(99) });
 
-  test('Output.object and generateObject are valid with any model', async (t) => {
+  test('Output.object and generateObject give valid objects with any model', async (t) => {
     const { wick } = await open(t);
     const ask = { ...greedy, model: wick(), prompt: 'Ada is 36 years old. Who is it?' };
     const { output } = await generateText({ ...ask, output: Output.object({ schema }) });
@@ -628,7 +628,7 @@ describe('objects', () => {
     assert.ok(['a', 'b'].includes(choice));
   });
 
-  test('objects are streamed in growing parts', async (t) => {
+  test('partial objects are streamed', async (t) => {
     const { wick } = await open(t);
     const ask = { ...greedy, model: wick(), prompt: 'Ada is 36 years old. Who is it?' };
     const result = streamText({ ...ask, output: Output.object({ schema }) });
@@ -638,7 +638,7 @@ describe('objects', () => {
     schema.parse(await result.output);
   });
 
-  test('an unsupported schema is an error', async (t) => {
+  test('an unsupported schema is rejected', async (t) => {
     const { wick } = await open(t);
     const odd = z.object({ a: z.string().regex(/(?<=b)c/) });
     const ask = { ...greedy, model: wick(), prompt: 'x', output: Output.object({ schema: odd }) };
@@ -703,7 +703,7 @@ describe('tools', () => {
     assert.notEqual(ofFile, await ask({ type: 'text', text: '' }));
   });
 
-  test('streamText: the input of a tool in pieces, then the call', async (t) => {
+  test('streamText: the tool input in pieces, then the call', async (t) => {
     const { wick } = await open(t, turns);
     const ask = { ...greedy, maxOutputTokens: 200, model: wick(), tools: { weather } };
     const parts = await collect(
@@ -725,7 +725,7 @@ describe('tools', () => {
     );
   });
 
-  test('a call that is cut off is not a call', async (t) => {
+  test('a truncated call is not a call', async (t) => {
     const { wick } = await open(t, turns);
     const ask = { ...greedy, maxOutputTokens: 12, model: wick(), tools: { weather } };
     const wanted = { ...ask, providerOptions: written(call), prompt: 'Is it cold?' };
@@ -735,7 +735,7 @@ describe('tools', () => {
     assert.deepEqual([await streamed.finishReason, await streamed.toolCalls], ['length', []]);
   });
 
-  test('a schema next to tools constrains the text', async (t) => {
+  test('a schema in addition to tools constrains the text', async (t) => {
     const { wick } = await open(t, turns);
     const { content, warnings } = await wick().doGenerate({
       prompt: [{ role: 'user', content: [{ type: 'text', text: 'Hello' }] }],
@@ -756,7 +756,7 @@ describe('tools', () => {
   });
 });
 
-describe('vectors and rankings', () => {
+describe('embeddings and reranking', () => {
   test('embed and embedMany return the engine’s vectors and tokens', {
     skip: shared.skip,
   }, async (t) => {
@@ -778,7 +778,7 @@ describe('vectors and rankings', () => {
     assert.deepEqual((await model.doEmbed({ values: [] })).embeddings, []);
   });
 
-  test('rerank takes texts and objects', { skip: shared.skip }, async (t) => {
+  test('rerank accepts strings and objects', { skip: shared.skip }, async (t) => {
     const engine = await openEngine(t, { file: join(models, 'bert-rank.gguf') });
     const model = createWick(engine).rerankingModel();
     const documents = ['a hen', 'a fox', 'the sea'];
@@ -797,7 +797,7 @@ describe('vectors and rankings', () => {
 });
 
 describe('failures', () => {
-  test('an abort ends a text and a stream, and the engine continues', async (t) => {
+  test('an abort cancels a generation and a stream, and the engine continues', async (t) => {
     const { engine, wick } = await open(t);
     const ask = {
       model: wick(),
@@ -814,11 +814,14 @@ describe('failures', () => {
       if (type === 'text-delta') stop.abort();
     }
     assert.equal(kinds.at(-1), 'abort');
-    await waitUntil(async () => (await engine.stats()).requests.aborted === 2, 'both are aborted');
+    await waitUntil(
+      async () => (await engine.stats()).requests.aborted === 2,
+      'both requests are aborted',
+    );
     assert.ok((await generateText({ ...greedy, model: wick(), prompt: 'Hello' })).text);
   });
 
-  test('a stream whose signal was aborted before does not begin', async (t) => {
+  test('a stream whose signal is already aborted does not start', async (t) => {
     const { wick } = await open(t);
     const prompt = [{ role: 'user', content: [{ type: 'text', text: 'Hello' }] }];
     const asked = /** @type {any} */ ({ prompt, abortSignal: AbortSignal.abort() });
@@ -838,10 +841,13 @@ describe('failures', () => {
       part = await reader.read()
     );
     await reader.cancel();
-    await waitUntil(async () => (await engine.stats()).requests.aborted === 1, 'it has ended');
+    await waitUntil(
+      async () => (await engine.stats()).requests.aborted === 1,
+      'the request is aborted',
+    );
   });
 
-  test('an error of the engine is the error of the call, and a part of the stream', async (t) => {
+  test('an engine error rejects the call, and is a part of a stream', async (t) => {
     const { wick } = await open(t);
     const ask = { ...greedy, model: wick(), prompt: 'fox '.repeat(5000) };
     await assert.rejects(generateText(ask), hasCode('PROMPT_TOO_LONG'));
@@ -854,7 +860,7 @@ describe('failures', () => {
     assert.ok(parts.some(({ type }) => type === 'error'));
   });
 
-  test('the engine is created once, at the first request, and again after a failure', async (t) => {
+  test('the engine is created once, on the first request, and again after a failure', async (t) => {
     const engine = await openEngine(t);
     let calls = 0;
     const wick = createWick(() => {
@@ -879,7 +885,7 @@ describe('failures', () => {
   });
 });
 
-/** useChat's chat, without React. @extends {AbstractChat<import('ai').UIMessage>} */
+/** The chat class of useChat, without React. @extends {AbstractChat<import('ai').UIMessage>} */
 class TestChat extends AbstractChat {
   /** @param {any} init */
   constructor(init) {
@@ -942,7 +948,7 @@ describe('useChat without a server', () => {
     assert.equal(await transport.reconnectToStream({}), null);
   });
 
-  test('the result of a tool that the page runs is sent to the model', async (t) => {
+  test('results of tools that run in the page are sent to the model', async (t) => {
     const { wick } = await open(t, turns);
     const model = wick();
     const texts = [call, 'Yes.'];
@@ -976,7 +982,7 @@ describe('useChat without a server', () => {
     const kinds = chat.messages[1].parts.map(({ type }) => type);
     assert.deepEqual(kinds, ['step-start', 'tool-weather', 'step-start', 'text']);
     assert.equal(textOf(chat.messages[1]), 'Yes.');
-    // and a further question reads all of it
+    // a further question uses the whole history
     texts.push('Good.');
     await chat.sendMessage({ text: 'Thank you.' });
     assert.equal(textOf(chat.messages[3]), 'Good.');
@@ -996,7 +1002,7 @@ describe('useChat without a server', () => {
     assert.deepEqual(prompt[2].content[0].output, { type: 'json', value: { degrees: -3 } });
   });
 
-  test('each part of a message and of an answer has its form', async () => {
+  test('each part of a message and of an answer is converted', async () => {
     /** @type {any[]} */
     let prompt = [];
     const call = { toolCallId: '1', toolName: 'w' };
@@ -1114,7 +1120,7 @@ describe('useChat without a server', () => {
     ]);
   });
 
-  test('an agent of the AI SDK runs in the page, too', async (t) => {
+  test('an AI SDK agent can run in the page', async (t) => {
     const { wick } = await open(t, turns);
     const agent = new ToolLoopAgent({
       ...{ ...greedy, maxOutputTokens: 200, model: wick(), tools: { weather } },

@@ -1,5 +1,5 @@
-// How the package's command handles its options: the command itself, with a fake engine and handler
-// that only record their calls.
+// How the package's command handles its options: runs the command with a fake engine and handler that
+// only record their calls.
 
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
@@ -28,14 +28,14 @@ writeFileSync(
   join(home, 'index.js'),
   `const plain = (_, value) => typeof value === 'bigint' ? value + 'n'
     : value === process.stdin ? 'input' : value;
-  const tell = (...told) => console.log(JSON.stringify(told, plain));
+  const print = (...printed) => console.log(JSON.stringify(printed, plain));
   export const createEngine = async (options) => {
-    tell('engine', options);
-    if (options.file?.endsWith('.bad')) throw Object.assign(new Error('told'), { code: /([A-Z_]+)\\.bad/.exec(options.file)?.[1] });
+    print('engine', options);
+    if (options.file?.endsWith('.bad')) throw Object.assign(new Error('words'), { code: /([A-Z_]+)\\.bad/.exec(options.file)?.[1] });
     return {
       info: async () => ({ threads: 2, kernels: 'k', memory: { peakBytes: 7 }, plan: { totalBytes: 8 } }),
       generate(prompt, options) {
-        tell('generate', prompt, { ...options, onToken: typeof options.onToken });
+        print('generate', prompt, { ...options, onToken: typeof options.onToken });
         const one = (logprob) => ({ token: 5, text: 'x', logprob });
         options.onToken?.({ ...one(Math.fround(-0.1)), top: [one(Math.fround(-1 / 3)), one(-2), one(Math.fround(-0.123456789))] });
         return {
@@ -47,7 +47,7 @@ writeFileSync(
           },
         };
       },
-      close: async () => tell('close'),
+      close: async () => print('close'),
     };
   };`,
 );
@@ -68,19 +68,19 @@ async function wick(args, input = '') {
     input,
   });
   const lines = String(stdout).split('\n').filter(Boolean);
-  const told = lines.map((line) => (line.startsWith('[') ? JSON.parse(line) : line));
-  return { code, told, errors: String(stderr) };
+  const printed = lines.map((line) => (line.startsWith('[') ? JSON.parse(line) : line));
+  return { code, printed, errors: String(stderr) };
 }
 
-/** Exit codes: a file, memory, and a fault of this program. */
+/** Exit codes for file errors, memory errors and internal errors. */
 const [FILE, MEMORY, INTERNAL] = [3, 4, 5];
 
 /** The default options of a run. */
 const usual = { temperature: 0, topK: 0, topP: 1, minP: 0, stop: [], onToken: 'undefined' };
 
 describe('run with threads', () => {
-  test('every option is read by its name, and the last of duplicates counts', async () => {
-    /** @type {[string, string, string, unknown][]} option, value, name, what it becomes */
+  test('every option is parsed, and the last of duplicates counts', async () => {
+    /** @type {[string, string, string, unknown][]} option, value, name, parsed value */
     const options = [
       ['-n', '7', 'maxTokens', 7],
       ['--temp', '0.5', 'temperature', 0.5],
@@ -133,13 +133,13 @@ describe('run with threads', () => {
       '--ctx',
       '99',
     ];
-    const { code, told, errors } = await wick([
+    const { code, printed, errors } = await wick([
       ...['run', modelPath, '-p', 'first', '-p', 'é', '--threads', '2', '-n', '1'],
       ...[...args.flat(), ...more, ...flags],
     ]);
     assert.equal(code, 0, errors);
     const wanted = Object.fromEntries(options.map(([, , name, value]) => [name, value]));
-    assert.deepEqual(told, [
+    assert.deepEqual(printed, [
       ['engine', { file: modelPath, threads: 2, contextSize: 99, kvType: { k: 'q8', v: 'q4' } }],
       [
         'generate',
@@ -156,7 +156,7 @@ describe('run with threads', () => {
       ],
       ...['a', 'b', ['close']],
     ]);
-    assert.doesNotMatch(errors, /Warning/, 'a listener a piece');
+    assert.doesNotMatch(errors, /Warning/, 'a listener must not be added for each piece');
     const [logprobs, stats] = errors
       .trim()
       .split('\n')
@@ -174,7 +174,7 @@ describe('run with threads', () => {
     });
   });
 
-  test('a full file ends the command with a message and the exit code of files', async (t) => {
+  test('a full disk ends the command with a message and the exit code for file errors', async (t) => {
     if (!existsSync('/dev/full')) return t.skip('this system has no /dev/full');
     const full = openSync('/dev/full', 'w');
     t.after(() => closeSync(full));
@@ -187,7 +187,7 @@ describe('run with threads', () => {
     assert.match(stderr, /^wick: cannot write to standard output: .*\n$/);
   });
 
-  test('the text and the model may come from a file or standard input', async () => {
+  test('the prompt and the model may be read from a file or standard input', async () => {
     const plain = (/** @type {any} */ source, /** @type {string} */ prompt) => [
       ['engine', { ...source, threads: 2 }],
       ['generate', prompt, usual],
@@ -204,20 +204,20 @@ describe('run with threads', () => {
       wick(['run', '-', '--threads', '2']),
       wick(['run', modelPath, '--threads', '2', '-f', join(home, 'none')]),
     ]);
-    assert.deepEqual(ofFile.told, plain({ file: modelPath }, 'of a file'));
-    assert.deepEqual(ofInput.told, plain({ file: modelPath }, 'of input'));
-    assert.deepEqual(ofModel.told[0], ['engine', { stream: 'input', threads: 2 }]);
+    assert.deepEqual(ofFile.printed, plain({ file: modelPath }, 'of a file'));
+    assert.deepEqual(ofInput.printed, plain({ file: modelPath }, 'of input'));
+    assert.deepEqual(ofModel.printed[0], ['engine', { stream: 'input', threads: 2 }]);
     const samplers = { samplers: ['top_k', 'temperature'], drySequenceBreakers: [] };
-    assert.deepEqual(ofModel.told[1], ['generate', 'x', { ...usual, ...samplers }]);
+    assert.deepEqual(ofModel.printed[1], ['generate', 'x', { ...usual, ...samplers }]);
     const twice = 'wick: give the text with -p or -f, not both\n';
-    assert.deepEqual([both.code, both.errors, both.told], [2, twice, []]);
+    assert.deepEqual([both.code, both.errors, both.printed], [2, twice, []]);
     const input = 'wick: standard input is the model already: give the text with -p or -f\n';
-    assert.deepEqual([nothing.code, nothing.errors, nothing.told], [2, input, []]);
+    assert.deepEqual([nothing.code, nothing.errors, nothing.printed], [2, input, []]);
     assert.match(missing.errors, /^wick: cannot open .*none: Error: ENOENT/);
-    assert.deepEqual([missing.code, missing.told], [3, []]);
+    assert.deepEqual([missing.code, missing.printed], [3, []]);
   });
 
-  test('the model is named once; errors have exit codes', async () => {
+  test('exactly one model is required; errors have exit codes', async () => {
     const usage = ' (usage: wick run MODEL [-p TEXT | -f FILE] [options])\n';
     const codes = /** @type {Record<string, number>} */ ({
       ...{ ARG: 2, PROMPT_TOO_LONG: 2, NOMEM: MEMORY, PAGES: MEMORY, IO: 3, NOT_GGUF: 3 },
@@ -232,7 +232,7 @@ describe('run with threads', () => {
     ]);
     assert.deepEqual([none.code, none.errors], [2, `wick: MODEL is missing${usage}`]);
     assert.deepEqual([two.code, two.errors], [2, `wick: unexpected argument 'other'${usage}`]);
-    for (const one of failed) assert.equal(one.errors, 'wick: told\n');
+    for (const one of failed) assert.equal(one.errors, 'wick: words\n');
     assert.deepEqual(
       failed.map(({ code }) => code),
       Object.values(codes),
@@ -241,7 +241,7 @@ describe('run with threads', () => {
 });
 
 describe('serve', () => {
-  test('options of the engine and of the handler', async () => {
+  test('options for the engine and the handler are passed on', async () => {
     const [plain, all, several] = await Promise.all([
       wick(['serve', 'm.gguf']),
       wick([
@@ -250,21 +250,21 @@ describe('serve', () => {
       ]),
       wick(['serve', 'm', '--key', 'a', '--key', 'b', '--metrics-key', 'c', '--kv', 'q8:q4']),
     ]);
-    assert.deepEqual(plain.told, [['engine', { file: 'm.gguf' }], ['handler', {}], ['close']]);
+    assert.deepEqual(plain.printed, [['engine', { file: 'm.gguf' }], ['handler', {}], ['close']]);
     const said = 'wick: CODE: words\nwick: RangeError: other\nwick: undefined: undefined\n';
     assert.ok(plain.errors.startsWith(`${said}wick: keys are wrong`), plain.errors);
     assert.equal(plain.code, 2);
-    assert.deepEqual(all.told.slice(0, 2), [
+    assert.deepEqual(all.printed.slice(0, 2), [
       ['engine', { stream: 'input', contextSize: 5, threads: 3, kvType: { k: 'f32', v: 'f32' } }],
       ['handler', { keys: ['a'], metricsKey: 'a', cors: ['x', 'y'], queueLimit: 1, model: 'last' }],
     ]);
-    assert.deepEqual(several.told.slice(0, 2), [
+    assert.deepEqual(several.printed.slice(0, 2), [
       ['engine', { file: 'm', kvType: { k: 'q8', v: 'q4' } }],
       ['handler', { keys: ['a', 'b'], metricsKey: 'c' }],
     ]);
   });
 
-  test('invalid options are refused before anything is loaded', async () => {
+  test('invalid options are rejected before anything is loaded', async () => {
     const range = 'must be a whole number from';
     const most = 2 ** 31;
     /** @type {[string[], string][]} */
@@ -281,9 +281,9 @@ describe('serve', () => {
       [['m', '--port', '65536'], `--port ${range} 0 to 65535, not '65536'`],
     ];
     const answers = await Promise.all(wrong.map(([args]) => wick(['serve', ...args])));
-    for (const [i, { code, told, errors }] of answers.entries()) {
+    for (const [i, { code, printed, errors }] of answers.entries()) {
       assert.ok(errors.startsWith(`wick: ${wrong[i][1]}`), errors);
-      assert.deepEqual([code, told], [2, []]);
+      assert.deepEqual([code, printed], [2, []]);
     }
   });
 });

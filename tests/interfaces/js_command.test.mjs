@@ -1,4 +1,4 @@
-// The package's command (js/cli.js) alone; output common to both builds is checked by cli.test.mjs.
+// Features of the package's command (js/cli.js) only; cli.test.mjs checks output common to both builds.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -24,7 +24,7 @@ test('-h, --help and help list the commands', async () => {
   assert.deepEqual(reports, [reports[0], reports[0], reports[0]]);
 });
 
-test('bundles have no long lines, as Node prints the line of an uncaught error', () => {
+test('bundles have no long lines, because Node prints the line of an uncaught error', () => {
   for (const name of ['index.js', 'worker.js']) {
     const lines = readFileSync(join(dist, name), 'utf8').split('\n');
     assert.ok(Math.max(...lines.map((line) => line.length)) < 5000, name);
@@ -34,7 +34,7 @@ test('bundles have no long lines, as Node prints the line of an uncaught error',
 describe('a chat at a terminal', () => {
   const gguf = 'GGUF is a file format for language models.';
 
-  test('a line is answered, and the up arrow recalls it', async (t) => {
+  test('a question is answered, and the up arrow recalls it', async (t) => {
     const terminal = openTerminal(t, [process.execPath, cli, 'chat', model], { TERM: 'xterm' });
     await terminal.until('> ');
     terminal.type('What is GGUF?\r');
@@ -47,7 +47,7 @@ describe('a chat at a terminal', () => {
     assert.equal(await terminal.ended(), 0);
   });
 
-  test('Ctrl-C stops an answer, not the program; at an empty line it says how to quit', async (t) => {
+  test('Ctrl-C stops an answer, not the program; on an empty line it prints how to quit', async (t) => {
     const args = ['chat', model, '--system', 'You are Wick, a small and friendly assistant.'];
     const terminal = openTerminal(t, [process.execPath, cli, ...args]);
     await terminal.until('> ');
@@ -61,7 +61,7 @@ describe('a chat at a terminal', () => {
     await terminal.until('Once');
     terminal.type('\u0003');
     const rest = await terminal.until('> ');
-    assert.doesNotMatch(rest, /laugh\./, 'the end of the story');
+    assert.doesNotMatch(rest, /laugh\./, 'the story must be cut off');
     terminal.type('\u0003');
     await terminal.until('(Ctrl-D ends the chat)');
     await terminal.until('> ');
@@ -74,7 +74,7 @@ describe('a chat at a terminal', () => {
   });
 });
 
-test('chat with threads answers the lines of a pipe as one thread does', async () => {
+test('chat with threads answers piped lines like one thread', async () => {
   const input = 'My name is Ada.\n\nWhat is my name?';
   const reports = [];
   for (const threads of ['1', '2']) {
@@ -87,10 +87,10 @@ test('chat with threads answers the lines of a pipe as one thread does', async (
   assert.equal(reports[1], reports[0]);
 });
 
-describe('a model by its name', () => {
+describe('a model given by name', () => {
   const name = 'owner/wick:Q8_0';
 
-  test('run, chat, embed and serve download it once', async (t) => {
+  test('run, chat, embed and serve download the model once', async (t) => {
     const hub = await startHub({ 'owner/wick': { 'wick-Q8_0.gguf': readFileSync(model) } });
     t.after(() => hub.close());
     const env = { HF_ENDPOINT: hub.url, XDG_CACHE_HOME: temporaryFolder() };
@@ -116,7 +116,7 @@ describe('a model by its name', () => {
     assert.equal(hub.state.starts.filter((start) => start === 0).length, 1, 'downloads');
   });
 
-  test('an unknown model name ends with the exit code of files, and a path is not a name', async (t) => {
+  test('an unknown model name results in the exit code for file errors, and a path is not a name', async (t) => {
     const hub = await startHub({ 'owner/wick': { 'wick-Q8_0.gguf': readFileSync(model) } });
     t.after(() => hub.close());
     const env = { HF_ENDPOINT: hub.url, XDG_CACHE_HOME: temporaryFolder() };

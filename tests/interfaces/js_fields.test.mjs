@@ -1,4 +1,4 @@
-// The fields of a request's body, one by one: the values that they accept, and the errors for others.
+// Each field of a request body: accepted values, and errors for other values.
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
@@ -15,7 +15,7 @@ import {
 import { headOf } from '../../js/handler/response_shape.js';
 
 const wholes = 'a whole number of at least';
-/** Each field: values that it accepts, values that it refuses, what it requires. @type {[string, unknown[], unknown[], string][]} */
+/** Fields with accepted values, rejected values, and the requirement in the error. @type {[string, unknown[], unknown[], string][]} */
 const table = [
   ['stream', [true, false], [1, 'true', {}], 'true or false'],
   [
@@ -62,7 +62,7 @@ describe('fields', () => {
     });
   }
 
-  test('other servers’ field names are renamed and checked like ours', () => {
+  test('field names of other servers are mapped and checked like ours', () => {
     const fields = withAliases(commonFields);
     for (const [alias, own] of Object.entries(fieldAliases)) {
       const row = table.find(([name]) => name === own);
@@ -101,7 +101,7 @@ describe('fields', () => {
     }
   });
 
-  test('long values in errors are shortened, and undefined is named', () => {
+  test('long values in errors are shortened, and undefined is shown', () => {
     const long = 'x'.repeat(100);
     const cut = `n must be ${wholes} 1, not "${'x'.repeat(59)}…`;
     assert.throws(() => checkFields({ n: long }, commonFields), { message: cut });
@@ -112,7 +112,7 @@ describe('fields', () => {
     assert.throws(() => checkFields({ n: undefined }, commonFields), { message: said });
   });
 
-  test('members of stream_options are reported with the field’s name', () => {
+  test('errors about members of stream_options contain the field’s name', () => {
     const good = { include_usage: true, include_obfuscation: false };
     checkFields({ stream_options: good }, commonFields);
     /** @type {[unknown, string, string][]} */
@@ -128,7 +128,7 @@ describe('fields', () => {
     }
   });
 
-  test('members that every object inherits are unknown fields', () => {
+  test('names that every object inherits are unknown fields', () => {
     for (const name of ['toString', '__proto__', 'constructor']) {
       const body = JSON.parse(`{"${name}": 1}`);
       assert.throws(() => checkFields(body, commonFields), { code: 'unknown_parameter' });
@@ -137,7 +137,7 @@ describe('fields', () => {
     assert.deepEqual(pickFields({ n: 2, seed: null, model: 'a' }, commonFields), { n: 2 });
   });
 
-  test('required fields, and fields that need another, are checked', () => {
+  test('required fields, and fields that depend on others, are checked', () => {
     for (const body of [{}, { prompt: null }]) {
       const error = { status: 400, code: 'missing_required_parameter', param: 'prompt' };
       assert.throws(() => checkTogether(body, 'prompt'), error);
@@ -185,7 +185,7 @@ test('lora: each id is mapped to an adapter, with its scale or 1', async () => {
   await assert.rejects(adaptersOf(engine, [{ id: 0 }, { id: 2 }]), { param: 'lora[1].id' });
 });
 
-test('a response repeats the fields of its request, with the defaults of missing ones', () => {
+test('a response repeats the request’s fields, with defaults for missing ones', () => {
   const given = {
     ...{
       instructions: 'i',

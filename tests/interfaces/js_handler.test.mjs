@@ -1,5 +1,5 @@
-// The handler of OpenAI's interface directly, from its sources, over a fake engine: what the engine is
-// asked, and every byte of the answers.
+// Unit tests of the handler for OpenAI's API, with a fake engine: the calls to the engine, and every byte of the
+// responses.
 
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
@@ -16,7 +16,7 @@ const CHAT = '/v1/chat/completions';
 const COMPLETIONS = '/v1/completions';
 const RERANK = '/v1/rerank';
 
-/** A generation whose text the test gives piece by piece. */
+/** A generation whose text is provided by the test, piece by piece. */
 class Speech {
   /** @type {any[]} */
   #come = [];
@@ -28,7 +28,7 @@ class Speech {
   /** @type {any} */
   result;
 
-  /** @param {any} come a promise of what next() gives */
+  /** @param {any} come a result of next(), or a promise of one */
   #put(come) {
     const waiting = this.#waiting.shift();
     if (waiting) waiting(come);
@@ -41,7 +41,7 @@ class Speech {
     return this;
   }
 
-  /** @param {string} finishReason @param {number[]} usage of the prompt, cached, of the text */
+  /** @param {string} finishReason @param {number[]} usage prompt, cached and completion tokens */
   end(finishReason, [promptTokens, cachedTokens, completionTokens]) {
     this.result = { finishReason, usage: { promptTokens, cachedTokens, completionTokens } };
     this.#put({ done: true, value: undefined });
@@ -69,7 +69,7 @@ class Speech {
   }
 }
 
-/** @param {Speech[]} speeches those of the generations, in their order @param {any} [more] members of the engine */
+/** @param {Speech[]} speeches the generations, in order @param {any} [more] members of the engine */
 function engineOf(speeches, more = {}) {
   /** @type {any[]} */
   const asked = [];
@@ -117,7 +117,7 @@ async function eventsOf(response) {
   });
 }
 
-/** @param {any} body @param {string} object @param {string} model @returns {any} its fields in addition to its head */
+/** @param {any} body @param {string} object @param {string} model @returns {any} its other fields */
 function headless({ id, created, system_fingerprint, ...body }, object, model) {
   assert.match(id, /^cmpl-[a-z\d]{28}$/);
   assert.match(system_fingerprint, /^wick-\d+\.\d+\.\d+$/);
@@ -130,7 +130,7 @@ function headless({ id, created, system_fingerprint, ...body }, object, model) {
 const sha256 = (/** @type {string} */ text) => createHash('sha256').update(text).digest('hex');
 
 describe('completions', () => {
-  test('each prompt has its choices, and the usage is their sum', async () => {
+  test('each prompt has its choices, and usage is summed over them', async () => {
     const { engine, asked } = engineOf([
       new Speech().say('a').say('b').end('length', [7, 2, 3]),
       new Speech().end('stop', [7, 4, 1]),
@@ -170,7 +170,7 @@ describe('completions', () => {
     ]);
   });
 
-  test('every field is passed on as its option', async () => {
+  test('every field is passed on as an option', async () => {
     const { engine, asked } = engineOf([new Speech().end('stop', [1, 0, 0])]);
     /** @type {[string, unknown, string][]} */
     const fields = [
@@ -220,12 +220,12 @@ describe('completions', () => {
     );
   });
 
-  test('at most sixteen choices, no field for what is missing, prompts of texts or of tokens', async () => {
+  test('at most sixteen choices, no null fields, prompts of strings or tokens', async () => {
     const speeches = Array.from({ length: 16 }, () => new Speech().end('stop', [1, 1, 1]));
     const { engine, asked } = engineOf(speeches);
     const handle = createHandler(engine, { model: 'fox' });
     assert.equal((await handle(post(COMPLETIONS, { prompt: ['a', 'b'], n: 8 }))).status, 200);
-    assert.equal(asked.length, 2); // the model has its name
+    assert.equal(asked.length, 2); // the model name is accepted
     const many = 'A request may have at most 16 choices in total over its prompts';
     const prompts = 'prompt must be a string, an array of token ids, or an array of these';
     const unsupported = 'unsupported_parameter';
@@ -270,7 +270,7 @@ describe('completions', () => {
     ],
   });
 
-  test('logprobs: a request for each choice, its tokens with the text that they begin in', async () => {
+  test('logprobs: one request per choice, and tokens are reported with the text they begin in', async () => {
     const speeches = [new Speech(), new Speech()];
     const { engine, asked } = engineOf(speeches);
     const handle = createHandler(engine);
@@ -381,7 +381,7 @@ describe('completions', () => {
     Object.assign(new Error('n is too many'), { name: 'WickError', code: 'RANGE' });
   const refusal = { message: 'n is too many', type: 'invalid_request_error', param: 'n' };
 
-  test('a failing choice ends the others: with a status before the first piece, with an event after it', async () => {
+  test('a failing choice ends the others: with a status before the first piece, with an event afterwards', async () => {
     for (const stream of [false, true]) {
       const speeches = [new Speech(), new Speech()];
       speeches[1].fail(full());
@@ -411,7 +411,7 @@ describe('completions', () => {
 
   const metricsOf = (/** @type {any} */ handle) => handle(bare('/metrics'));
 
-  test('a stream is read as its reader reads, and cancelled when the reader leaves', async () => {
+  test('a stream is read at its reader’s pace, and cancelled with it', async () => {
     const speech = new Speech().say('a').say('b').say('c');
     const { engine } = engineOf([speech]);
     const handle = createHandler(engine);
@@ -436,7 +436,7 @@ describe('completions', () => {
     assert.equal(await generations(), '0');
   });
 
-  test('a client that disconnects before or during the answer is dropped', async () => {
+  test('a client that disconnects before or during the response is dropped', async () => {
     for (const stream of [false, true]) {
       const speech = new Speech();
       const { engine, asked } = engineOf([speech]);
@@ -464,7 +464,7 @@ describe('completions', () => {
         assert.equal(await next, error);
         assert.equal(speech.isLeft, true);
         const page = await (await metricsOf(handle)).text();
-        assert.match(page, /^wick_http_generations 0$/m); // it has ended once
+        assert.match(page, /^wick_http_generations 0$/m); // counted as ended only once
         continue;
       }
       const refused = await answered;
@@ -495,7 +495,7 @@ describe('chats', () => {
     return { handle: createHandler(engine, { model: 'fox' }), asked };
   };
 
-  test('every field is passed on, and the answer has the model’s name', async () => {
+  test('every field is passed on, and the response has the model’s name', async () => {
     const { handle, asked } = chatting(() => ({ id: 1, model: 'file' }));
     const call = { id: 'c', function: { name: 'get', arguments: '{}' } };
     const given = {
@@ -528,7 +528,7 @@ describe('chats', () => {
     assert.deepEqual(wanted, { messages: sent, ...given, adapters: undefined, salt: 'mine' });
   });
 
-  test('errors name the fault', async () => {
+  test('errors state the fault', async () => {
     const { handle, asked } = chatting(() => ({}));
     const of = (/** @type {any} */ message) => ({ messages: [...messages, message] });
     const content = (/** @type {any} */ part) =>
@@ -679,7 +679,7 @@ describe('chats', () => {
     assert.equal((await handle(post(CHAT, { messages, top_logprobs: 0 }))).status, 200);
   });
 
-  test('a stream answers after the chunks of the roles and one more', async () => {
+  test('a streamed response starts after the role chunks and one more', async () => {
     for (const n of [undefined, 2]) {
       let [given, isLeft] = [0, false];
       /** @type {(value?: unknown) => void} */
@@ -708,7 +708,7 @@ describe('chats', () => {
     }
   });
 
-  test('a stream that fails after its roles is refused; one that is short ends', async () => {
+  test('a stream that fails after its role chunks returns an error status; a short one ends', async () => {
     let isLeft = false;
     const failing = chatting(() => ({
       [Symbol.asyncIterator]: () => {
@@ -738,7 +738,7 @@ describe('chats', () => {
 });
 
 describe('embeddings and rankings', () => {
-  test('the engine gets the request, and its answer is returned', async () => {
+  test('the request is passed to the engine, and its result is returned', async () => {
     /** @type {any[]} */
     const asked = [];
     const { engine } = engineOf([], {
@@ -796,7 +796,7 @@ describe('embeddings and rankings', () => {
       [3.5, -1],
     );
     asked.pop();
-    // in the shape of text-embeddings-inference
+    // in the format of text-embeddings-inference
     const texts = { query: 'q', texts: ['a', 'b'], top_n: 2 };
     assert.deepEqual(await (await handle(post(RERANK, texts))).json(), [
       { index: 1, score: 0.75 },
@@ -857,7 +857,7 @@ describe('embeddings and rankings', () => {
 });
 
 describe('routes', () => {
-  test('methods, unknown paths, and missing fields', async () => {
+  test('wrong methods, unknown paths and missing fields are rejected', async () => {
     const { engine } = engineOf([]);
     const handle = createHandler(engine);
     const reads = 'GET, HEAD, OPTIONS';
@@ -897,7 +897,7 @@ describe('routes', () => {
     }
   });
 
-  test('counters of the answers, the engine’s, and those of its operations if it times them', async () => {
+  test('/metrics has counters of responses, the engine’s statistics, and op timings if they are on', async () => {
     const failure = (/** @type {string} */ code) => async () => {
       throw Object.assign(new Error(code), { name: 'WickError', code });
     };
@@ -938,7 +938,7 @@ describe('routes', () => {
     assert.equal((await createHandler(health.engine)(bare('/health'))).status, 503);
   });
 
-  test('the model’s name is the given one, the file’s, or the architecture’s', async () => {
+  test('the model’s name is the given one, or that of the file or the architecture', async () => {
     for (const [info, model, id] of /** @type {[any, string | undefined, string][]} */ ([
       [{ name: 'é/b', architecture: 'x' }, undefined, 'é/b'],
       [{ name: null, architecture: 'x' }, undefined, 'x'],
@@ -972,7 +972,7 @@ describe('routes', () => {
     }
   });
 
-  test('a key decides the routes and the salt of a request', async () => {
+  test('the key determines a request’s routes and salt', async () => {
     const speeches = Array.from({ length: 4 }, () => new Speech().end('stop', [1, 0, 0]));
     const create = async (/** @type {any} */ wanted) => {
       asked.push(['chat', wanted]);
@@ -1036,7 +1036,7 @@ describe('routes', () => {
     assert.equal(asked.at(-1)[2].salt, 'mine');
   });
 
-  test('origins: every header', async () => {
+  test('CORS: every header', async () => {
     const { engine } = engineOf([]);
     const [page, other] = ['https://page.test', 'https://other.test'];
     const exposed = 'Retry-After, X-Request-Id, X-Wick-Ignored';
@@ -1054,7 +1054,7 @@ describe('routes', () => {
     const asks = { 'Access-Control-Request-Headers': 'x-a, x-b' };
     const reports = { 'access-control-allow-headers': 'x-a, x-b' };
     const vary = { vary: 'Origin' };
-    /** @type {[any, string, string, any, any][]} cors, method, path, headers, the answer's */
+    /** @type {[any, string, string, any, any][]} cors, method, path, headers, response headers */
     const cases = [
       [undefined, 'GET', '/health', { origin: page }, {}],
       [page, 'GET', '/health', {}, vary],
@@ -1127,7 +1127,7 @@ describe('routes', () => {
 });
 
 describe('slow clients', () => {
-  /** A body of which a part never arrives. */
+  /** A request whose body never arrives completely. */
   const idle = () =>
     new Request(`http://wick.test${COMPLETIONS}`, {
       method: 'POST',
@@ -1154,7 +1154,7 @@ describe('slow clients', () => {
     }
   });
 
-  test('input that is nested too deeply is refused everywhere', async () => {
+  test('input that is nested too deeply is rejected in every field', async () => {
     const { engine } = engineOf([], { chat: { completions: { create: async () => ({}) } } });
     const handle = createHandler(engine);
     const nested = (/** @type {number} */ depth) => '['.repeat(depth) + ']'.repeat(depth);
@@ -1229,7 +1229,7 @@ describe('bodies', () => {
     });
   };
 
-  test('types, encodings and sizes', async () => {
+  test('types, encodings and sizes are checked', async () => {
     const handle = handlerOf({ bodyBytesMax: 15 });
     for (const type of [
       ...['application/json', 'Application/JSON ; charset=utf-8', 'application/x.a-b+json'],
@@ -1257,7 +1257,7 @@ describe('bodies', () => {
     assert.deepEqual((await ask(handlerOf(), usual)).slice(0, 2), [413, 'body_too_large']);
   });
 
-  test('bodies that are not JSON, UTF-8 or an object, or do not end, are refused', async () => {
+  test('bodies that are not JSON, UTF-8 or an object, or do not end, are rejected', async () => {
     const handle = handlerOf();
     const wrong = async (/** @type {any} */ sent) => {
       const [status, code, message] = await ask(handle, sent);
@@ -1282,7 +1282,7 @@ describe('bodies', () => {
     assert.equal(isCancelled, true);
   });
 
-  test('an open body is abandoned when its client is gone', async () => {
+  test('an incomplete body is abandoned once its client is gone', async () => {
     for (const isGoneBefore of [true, false]) {
       let isCancelled = false;
       const open = new ReadableStream({
@@ -1304,7 +1304,7 @@ describe('bodies', () => {
     }
   });
 
-  test('ids of answers have 28 of 36 characters and are unique', () => {
+  test('response ids have 28 characters from 36 and are unique', () => {
     const names = Array.from({ length: 400 }, randomName);
     assert.ok(names.every((name) => /^[a-z\d]{28}$/.test(name)));
     assert.equal(new Set(names).size, 400);
@@ -1337,7 +1337,7 @@ describe('bodies', () => {
 });
 
 describe('errors of the engine', () => {
-  test('internal errors are reported to the owner of the server', async () => {
+  test('internal errors are reported to the server’s operator', async () => {
     /** @type {[string, string, number, boolean][]} name, code, status, whether it is reported */
     const cases = [
       ['WickError', 'NOMEM', 503, true],
@@ -1357,7 +1357,7 @@ describe('errors of the engine', () => {
     }
   });
 
-  test('errors name the field of their option, their first word or the text', async () => {
+  test('errors name the field of their option, of their first word, or of the prompt', async () => {
     /** @type {[string, string, any, string, string | null][]} path, code, cause, message, param */
     const cases = [
       [COMPLETIONS, 'ARG', { option: 'maxTokens' }, 'it is', 'max_tokens'],

@@ -1,5 +1,5 @@
-// The server of `wick serve` (js/cli/http_server.js) alone: the requests to its handler, the parts
-// of an answer that arrive, and the notice that a client has left.
+// Unit tests of the server of `wick serve` (js/cli/http_server.js): requests to its handler,
+// responses, and the signal that a client has disconnected.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -13,7 +13,7 @@ async function serve(t, handle) {
   return url;
 }
 
-test('a request and its answer arrive whole; a client with an answer has not left', async (t) => {
+test('requests and responses arrive completely; a client that received its response has not disconnected', async (t) => {
   /** @type {AbortSignal[]} */
   const signals = [];
   const url = await serve(t, async (request) => {
@@ -36,7 +36,7 @@ test('a request and its answer arrive whole; a client with an answer has not lef
   );
 });
 
-test('a client that leaves before the answer is reported by the signal, and its answer is cancelled', async (t) => {
+test('if a client disconnects before the response, its signal is aborted and the response cancelled', async (t) => {
   let isAborted = false;
   let isCancelled = false;
   const stop = new AbortController();
@@ -56,7 +56,7 @@ test('a client that leaves before the answer is reported by the signal, and its 
   await waitUntil(() => isAborted && isCancelled, 'the server to notice it');
 });
 
-test('a client that leaves during an answer is reported, and no more of it is read', async (t) => {
+test('if a client disconnects during a response, its signal is aborted and reading stops', async (t) => {
   let isCancelled = false;
   /** @type {AbortSignal | undefined} */
   let signal;
@@ -78,7 +78,7 @@ test('a client that leaves during an answer is reported, and no more of it is re
   await waitUntil(() => isCancelled && Boolean(signal?.aborted), 'the server to notice it');
 });
 
-test('a handler that throws ends its connection alone', async (t) => {
+test('a handler that throws ends only its own connection', async (t) => {
   const url = await serve(t, async (request) => {
     if (request.url.endsWith('/bad')) throw new Error('a fault');
     return new Response('good');

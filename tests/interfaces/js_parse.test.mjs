@@ -1,5 +1,5 @@
-// chat.completions.parse and .stream through the npm package under Node: schemas of libraries, OpenAI's helpers, events,
-// and what goes wrong.
+// chat.completions.parse and .stream through the npm package under Node: schema libraries, OpenAI's helpers, events, and
+// errors.
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
@@ -31,7 +31,7 @@ describe('parse', () => {
     assert.equal(two[0].message.parsed, 3);
   });
 
-  test('OpenAI’s helper, and an unchanged format', async (t) => {
+  test('OpenAI’s helper and a plain format are accepted', async (t) => {
     const { completions } = (await openEngine(t)).chat;
     const helper = zodResponseFormat(Person, 'person');
     const { choices } = await completions.parse({ ...ask, response_format: helper });
@@ -45,7 +45,7 @@ describe('parse', () => {
     assert.ok(['a', 'b'].includes(/** @type {any} */ (plain.choices[0].message.parsed)));
   });
 
-  test('a refusal by the schema, a reply that is cut off, an invalid schema', async (t) => {
+  test('a value that the schema rejects, a truncated reply and an invalid schema are errors', async (t) => {
     const { completions } = (await openEngine(t)).chat;
     const Odd = z.object({
       deep: z.object({ name: z.enum(['Ada']).refine(() => false, 'never') }),
@@ -85,7 +85,7 @@ describe('parse', () => {
 });
 
 describe('stream', () => {
-  test('stream emits chunks and events, and the completion equals that of create', async (t) => {
+  test('stream emits chunks and events, and its completion equals that of create', async (t) => {
     const { completions } = (await openEngine(t)).chat;
     const body = { ...ask, n: 2, logprobs: true, top_logprobs: 1, seed: 5, temperature: 1 };
     const whole = await completions.create(body);
@@ -121,7 +121,7 @@ describe('stream', () => {
     );
   });
 
-  test('reasoning and calls of tools are put together; a broken call is content', async (t) => {
+  test('reasoning and tool calls are assembled; an invalid call is content', async (t) => {
     const chatTemplate =
       '{% if false %}<tool_call><think></think>{% endif %}{% for m in messages %}{{ m.content }}{% endfor %}<assistant>';
     const { completions } = (await openEngine(t, { file: modelPath, chatTemplate })).chat;
@@ -179,8 +179,11 @@ describe('stream', () => {
       isAbort,
     );
     assert.deepEqual(events, ['error', 'end', 'abort', 'end', 'abort', 'end', 'abort', 'end']);
-    await waitUntil(async () => (await engine.stats()).requests.aborted === 3, 'all are aborted');
-    // no caller waits: no error is left over
+    await waitUntil(
+      async () => (await engine.stats()).requests.aborted === 3,
+      'all requests are aborted',
+    );
+    // no caller waits, so no unhandled rejection may remain
     completions.stream(/** @type {any} */ ({ messages, maxtokens: 1 }));
     await new Promise((settle) => setTimeout(settle, 20));
   });

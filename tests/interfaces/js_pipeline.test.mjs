@@ -1,4 +1,4 @@
-// wick-llm/pipeline: transformers.js's pipelines, their results and option names, over models under Node.
+// wick-llm/pipeline under Node: the pipelines of transformers.js, with their results and option names.
 
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
@@ -28,7 +28,7 @@ describe('text-generation', () => {
     { role: 'user', content: 'What is Wick?' },
   ];
 
-  test('a chat: its messages and the answer', async (t) => {
+  test('a chat returns its messages and the answer', async (t) => {
     const { engine, generator } = await open(t);
     const output = await generator(messages, { max_new_tokens: 60 });
     const expected = await engine.chat.completions.create({
@@ -44,7 +44,7 @@ describe('text-generation', () => {
     assert.deepEqual([both.length, both[1][0].generated_text.length], [2, 2]);
   });
 
-  test('a text is returned with or without its prompt', async (t) => {
+  test('output is returned with or without the prompt', async (t) => {
     const { engine, generator } = await open(t);
     const wanted = { temperature: 0, maxTokens: 12, penaltyLast: -1 };
     const text = await engine.generate('Once upon a time', wanted).text();
@@ -57,7 +57,7 @@ describe('text-generation', () => {
     assert.deepEqual([list.length, list[0]], [2, full]);
   });
 
-  test('lengths, stops, sampling and several sequences', async (t) => {
+  test('lengths, stop strings, sampling and several sequences are supported', async (t) => {
     const { engine, generator } = await open(t);
     const count = (/** @type {any} */ [{ generated_text: text }]) => engine.countTokens(text);
     const tokens = await engine.countTokens('Once upon a time');
@@ -83,7 +83,7 @@ describe('text-generation', () => {
     assert.deepEqual(greedy, story);
   });
 
-  test('TextStreamer: without a callback it prints, where there is no standard output by the console', (t) => {
+  test('TextStreamer prints without a callback, through the console if there is no standard output', (t) => {
     /** @type {string[]} */
     const printed = [];
     const take = (/** @type {string} */ text) => printed.push(text) > 0;
@@ -99,22 +99,22 @@ describe('text-generation', () => {
     assert.deepEqual(printed, ['a piece', 'a line']);
   });
 
-  test('TextStreamer: pieces as they arrive, with the prompt or without', async (t) => {
+  test('TextStreamer receives pieces as they arrive, with or without the prompt', async (t) => {
     const { engine, generator } = await open(t);
     for (const input of /** @type {any[]} */ ([messages, 'Once upon a time'])) {
       /** @type {string[]} */
       const pieces = [];
       const callback_function = (/** @type {string} */ text) => void pieces.push(text);
-      const tell = (skip_prompt = true) =>
+      const streamerOf = (skip_prompt = true) =>
         new TextStreamer(generator.tokenizer, { skip_prompt, callback_function });
       const options = { max_new_tokens: 20, return_full_text: false };
-      const output = await generator(input, { ...options, streamer: tell() });
+      const output = await generator(input, { ...options, streamer: streamerOf() });
       const made = /** @type {any} */ (output[0].generated_text);
       const text = typeof made === 'string' ? made : made.at(-1)?.content;
       assert.ok(pieces.length > 3);
       assert.equal(pieces.join(''), text);
       pieces.length = 0;
-      await generator(input, { ...options, streamer: tell(false) });
+      await generator(input, { ...options, streamer: streamerOf(false) });
       const prompt = typeof input === 'string' ? input : await engine.applyTemplate(input);
       assert.equal(pieces.join(''), prompt + text);
     }
@@ -124,7 +124,7 @@ describe('text-generation', () => {
     assert.throws(() => new TextStreamer(generator.tokenizer, tokens), hasCode('UNSUPPORTED'));
   });
 
-  test('an interrupt ends a text and keeps the written part; an abort rejects', async (t) => {
+  test('an interrupt ends a generation and keeps its output; an abort rejects', async (t) => {
     const { engine, generator } = await open(t);
     const stopping_criteria = new InterruptableStoppingCriteria();
     let pieces = 0;
@@ -145,14 +145,14 @@ describe('text-generation', () => {
     }
     await waitUntil(async () => {
       const { running, waiting } = (await engine.stats()).requests;
-      return running + waiting === 0; // a short answer may have come to its end meanwhile
-    }, 'both have ended');
+      return running + waiting === 0; // a short answer may have ended before
+    }, 'both requests have ended');
     const signal = AbortSignal.abort();
     await assert.rejects(generator('Hello', { signal }), isAbort);
     await assert.rejects(generator(messages, { signal }), isAbort);
   });
 
-  test('tools and the tokenizer', async (t) => {
+  test('tools and the tokenizer are supported', async (t) => {
     const chatTemplate =
       '{% if false %}<tool_call>{% endif %}{{ mood }}{% for t in tools %}[{{ t.function.name }}]{% endfor %}' +
       '{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}';
@@ -180,7 +180,7 @@ describe('text-generation', () => {
     assert.equal(await tokenizer.decode(tokens, { skip_special_tokens: true }), 'Hello there');
   });
 
-  test('unsupported fields are refused by name, unless they request nothing', async (t) => {
+  test('unsupported fields are rejected with their name, unless their value is neutral', async (t) => {
     const { generator } = await open(t);
     const wrong = [{ num_beams: 4 }, { no_repeat_ngram_size: 3 }, { max_tokens: 5 }];
     for (const options of /** @type {any[]} */ (wrong)) {
@@ -213,10 +213,10 @@ describe('text-generation', () => {
   });
 });
 
-describe('answers on their own', () => {
+describe('textGeneration with a fake engine', () => {
   const chat = [{ role: 'user', content: 'a' }];
 
-  /** @param {any[]} chunks of a chat @param {string[][]} [pieces] of each text */
+  /** @param {any[]} chunks of a chat @param {string[][]} [pieces] of each completion */
   function generatorOver(chunks, pieces = [['x', 'y']]) {
     /** @type {any[]} */
     const asked = [];
@@ -247,7 +247,7 @@ describe('answers on their own', () => {
     return { generate: textGeneration(/** @type {any} */ (engine)), asked };
   }
 
-  test('each sequence has its own text, reasoning and calls, from their pieces', async () => {
+  test('each sequence has its own text, reasoning and calls', async () => {
     const call = (
       /** @type {number} */ index,
       /** @type {any} */ part,
@@ -301,7 +301,7 @@ describe('answers on their own', () => {
     assert.deepEqual([body.stream, body.n, body.messages, how], [true, 3, chat, { signal: null }]);
     assert.deepEqual(body.chat_template_kwargs, {});
     assert.equal('tools' in body, false);
-    assert.equal(asked.length, 1, 'no prompt is counted or shown');
+    assert.equal(asked.length, 1, 'the prompt is neither counted nor rendered');
   });
 
   test('tools, variables and the signal reach the template, the count and the request', async () => {
@@ -334,7 +334,7 @@ describe('answers on their own', () => {
     assert.deepEqual([reported.slice(2), asked.length], [['a'], 4]);
   });
 
-  test('a text is continued by its tokens, with the engine’s names of the options', async () => {
+  test('a string prompt is passed as tokens, with the engine’s option names', async () => {
     const { generate, asked } = generatorOver([], [['x', '', 'y'], ['z']]);
     const options = {
       num_return_sequences: 2,
@@ -366,7 +366,7 @@ describe('answers on their own', () => {
     assert.deepEqual([maxTokens, repeatPenalty, typicalP], [3, 2, 0.5]);
   });
 
-  test('a streamer is called at the end, once, for a text and for a chat', async () => {
+  test('a streamer’s end() is called once, for a string and for a chat', async () => {
     let ends = 0;
     class Ending extends TextStreamer {
       end() {
@@ -382,7 +382,7 @@ describe('answers on their own', () => {
     }
   });
 
-  test('an interrupt ends a text after the received piece; a streamer gets no empty piece', async () => {
+  test('an interrupt ends a generation after the received piece; a streamer gets no empty piece', async () => {
     const stop = new InterruptableStoppingCriteria();
     /** @type {string[]} */
     const reported = [];
@@ -429,7 +429,7 @@ describe('answers on their own', () => {
   });
 });
 
-describe('options of a generation', () => {
+describe('generation options', () => {
   const settings = (/** @type {any} */ options, tokens = 7) =>
     settingsOf(options, async () => tokens);
   const usual = {
@@ -515,7 +515,7 @@ describe('options of a generation', () => {
 });
 
 describe('feature-extraction', { skip: shared.skip }, () => {
-  test('tensors of the engine’s vectors', async (t) => {
+  test('tensors contain the engine’s vectors', async (t) => {
     const engine = await openEngine(t, { file: join(models, 'bert-cls.gguf') });
     const extractor = await pipeline('feature-extraction', engine);
     const { hidden = 0 } = (await engine.info()).shape ?? {};
@@ -581,7 +581,7 @@ describe('feature-extraction', { skip: shared.skip }, () => {
     assert.deepEqual(hen.flat(), Array.from(rows));
   });
 
-  test('invalid inputs are refused', async (t) => {
+  test('invalid inputs are rejected', async (t) => {
     const engine = await openEngine(t, { file: join(models, 'bert-cls.gguf') });
     const extractor = await pipeline('feature-extraction', engine);
     const refused = /** @type {any[]} */ ([
@@ -596,7 +596,7 @@ describe('feature-extraction', { skip: shared.skip }, () => {
 });
 
 describe('text-classification', { skip: shared.skip }, () => {
-  test('labels of the file, probabilities, the best first', async (t) => {
+  test('returns the file’s labels with probabilities, best first', async (t) => {
     const engine = await openEngine(t, { file: join(models, 'bert-rank-labels.gguf') });
     const classifier = await pipeline('sentiment-analysis', engine);
     const [logits] = await engine.embed('a fox', { pooling: 'rank' });
@@ -622,7 +622,7 @@ describe('text-classification', { skip: shared.skip }, () => {
     assert.deepEqual([each.length, each[0]], [2, all]);
   });
 
-  test('one number, probabilities of a causal model, models without a head', async (t) => {
+  test('heads with one output, causal models, and models without a head', async (t) => {
     const one = await openEngine(t, { file: join(models, 'bert-rank.gguf') });
     const [logit] = (await one.embed('a fox', { pooling: 'rank' }))[0];
     const [{ label, score }] = await (await pipeline('text-classification', one))('a fox');
@@ -645,7 +645,7 @@ describe('text-classification', { skip: shared.skip }, () => {
 });
 
 describe('pipeline', () => {
-  test('pipeline loads a model from a path or address, reports progress and disposes of it', async () => {
+  test('pipeline loads a model from a path or URL, reports progress and disposes of it', async () => {
     for (const model of [modelPath, pathToFileURL(modelPath), pathToFileURL(modelPath).href]) {
       /** @type {any[]} */
       const reported = [];
@@ -669,7 +669,7 @@ describe('pipeline', () => {
     }
   });
 
-  test('invalid tasks, models and options', async () => {
+  test('invalid tasks, models and options are rejected', async () => {
     for (const task of ['translation', 'toString']) {
       const wrong = pipeline(/** @type {any} */ (task), modelPath);
       await assert.rejects(wrong, /the tasks are text-generation, feature-extraction/);

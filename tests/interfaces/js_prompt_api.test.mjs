@@ -1,5 +1,5 @@
-// wick-llm/prompt-api: LanguageModel as the explainer (webmachinelearning/prompt-api) and @types/dom-chromium-ai describe
-// it, method by method, over the built-in model under Node.
+// wick-llm/prompt-api: each method of LanguageModel as specified by the explainer (webmachinelearning/prompt-api) and
+// @types/dom-chromium-ai, with the demo model under Node.
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -26,10 +26,10 @@ const { LanguageModelToolError, LanguageModelToolSuccess } = prompts;
 const system = 'You are Wick, a small and friendly assistant.';
 /** @type {CreateOptions} */
 const exact = { samplingMode: 'most-predictable' };
-/** The built-in model rarely stops alone: this keeps answers short. */
+/** Keeps answers short, because the demo model rarely ends them. */
 const short = { responseConstraint: /[a-z ]{1,12}/ };
 
-/** @param {string} name @returns {{name: string}} of a DOMException, or of TypeError and RangeError */
+/** @param {string} name @returns {{name: string}} the name of a DOMException, TypeError or RangeError */
 const named = (name) => ({ name });
 
 /**
@@ -70,7 +70,10 @@ describe('availability', () => {
     });
     assert.equal(await LanguageModel.availability(), 'downloadable');
     const made = LanguageModel.create();
-    await waitUntil(async () => (await LanguageModel.availability()) === 'downloading', 'it loads');
+    await waitUntil(
+      async () => (await LanguageModel.availability()) === 'downloading',
+      'the model is loading',
+    );
     go();
     (await made).destroy();
     assert.equal(await LanguageModel.availability(), 'available');
@@ -105,7 +108,7 @@ describe('availability', () => {
       [{ threads: 1, model: url }, 'available'],
       [{ threads: 1, file: modelPath }, 'available'],
       [{ ...settings, cache: false }, 'downloadable'],
-      [settings, 'downloadable'], // Node keeps what it is asked to keep
+      [settings, 'downloadable'], // in Node, only cache: true stores models
       [{ ...settings, cache: true, url: `${url}?other` }, 'downloadable'],
       [{ ...settings, cache: true, url: [url, `${url}?other`] }, 'downloadable'],
       [async () => openEngine(t), 'downloadable'],
@@ -120,7 +123,7 @@ describe('availability', () => {
     assert.equal(await LanguageModel.availability(), 'available');
   });
 
-  test('invalid options are refused', async (t) => {
+  test('invalid options are rejected', async (t) => {
     const LanguageModel = defineLanguageModel(await openEngine(t));
     /** @type {[any, string][]} */
     const wrong = [
@@ -139,7 +142,7 @@ describe('availability', () => {
       );
       await assert.rejects(LanguageModel.create(options), named(name));
     }
-    // a tag without a language
+    // a valid tag for an undetermined language
     const languages = ['unk'];
     for (const name of ['expectedInputs', 'expectedOutputs']) {
       const options = { [name]: [{ type: /** @type {const} */ ('text'), languages }] };
@@ -151,7 +154,7 @@ describe('availability', () => {
   });
 });
 
-describe('invalid tools are refused', () => {
+describe('invalid tools are rejected', () => {
   const inputSchema = { type: 'object' };
   const good = { name: 'x', description: 'y', inputSchema };
   const circular = /** @type {any} */ ({ type: 'object' });
@@ -166,20 +169,24 @@ describe('invalid tools are refused', () => {
     ['without a description', { ...good, description: '' }, named('TypeError')],
     ['without a schema', { ...good, inputSchema: undefined }, named('TypeError')],
     ['null', { ...good, inputSchema: null }, named('TypeError')],
-    ['a text', { ...good, inputSchema: 'object' }, named('TypeError')],
-    ['an empty schema', { ...good, inputSchema: {} }, named('TypeError')],
-    ['another type', { ...good, inputSchema: { type: 'string' } }, named('TypeError')],
+    ['with a string as schema', { ...good, inputSchema: 'object' }, named('TypeError')],
+    ['with an empty schema', { ...good, inputSchema: {} }, named('TypeError')],
+    ['with a different type', { ...good, inputSchema: { type: 'string' } }, named('TypeError')],
     [
       'properties',
       { ...good, inputSchema: { ...inputSchema, properties: 'a' } },
       named('TypeError'),
     ],
     ['required', { ...good, inputSchema: { ...inputSchema, required: 'a' } }, named('TypeError')],
-    ['a schema that holds itself', { ...good, inputSchema: circular }, named('TypeError')],
-    ['an error of the page', { ...good, inputSchema: { ...inputSchema, toJSON: thrown } }, /mine/],
+    ['with a circular schema', { ...good, inputSchema: circular }, named('TypeError')],
+    [
+      'with a toJSON that throws',
+      { ...good, inputSchema: { ...inputSchema, toJSON: thrown } },
+      /mine/,
+    ],
   ];
 
-  test('invalid options are refused, alone and together with others', async (t) => {
+  test('invalid tools are rejected, alone and together with valid ones', async (t) => {
     const LanguageModel = defineLanguageModel(await openEngine(t));
     const expectedOutputs = [{ type: /** @type {const} */ ('tool-call') }];
     for (const [what, tool, expected] of wrong) {
@@ -197,7 +204,7 @@ describe('invalid tools are refused', () => {
 });
 
 describe('create', () => {
-  test('monitor reports progress from 0 to 1, never backwards, to all that wait', async (t) => {
+  test('monitor reports non-decreasing progress from 0 to 1 to all callers', async (t) => {
     const bytes = readFileSync(modelPath);
     const server = createServer((_, response) => {
       response.setHeader('Content-Length', bytes.length);
@@ -247,7 +254,7 @@ describe('create', () => {
     for (const session of sessions) assert.ok(await session.prompt('Hello', short));
   });
 
-  test('a download that fails, a monitor that throws, an abort', async (t) => {
+  test('create rejects if a download fails, a monitor throws, or it is aborted', async (t) => {
     const failing = defineLanguageModel({ url: 'http://localhost:9/m.gguf', retries: 0 });
     await assert.rejects(failing.create(), named('NetworkError'));
     assert.equal(await failing.availability(), 'downloadable');
@@ -262,13 +269,13 @@ describe('create', () => {
     const made = never.create({ signal: stop.signal });
     stop.abort(new Error('why'));
     await assert.rejects(made, /why/);
-    // a listener of the first event may abort a load that would never end
+    // a listener may abort at the first event, even if loading would never end
     const first = new AbortController();
     const abortFirst = (/** @type {any} */ m) =>
       m.addEventListener('downloadprogress', () => first.abort(new Error('at once')));
     const begun = never.create({ monitor: abortFirst, signal: first.signal });
     await assert.rejects(begun, /at once/);
-    // a listener may still abort when everything has loaded
+    // a listener may still abort once everything has loaded
     const last = new AbortController();
     const abortAt = (/** @type {any} */ m) =>
       m.addEventListener('downloadprogress', (/** @type {any} */ { loaded }) => {
@@ -283,7 +290,7 @@ describe('create', () => {
     await waitUntil(async () => (await engine.kvStats()).sessions === 1, 'its pages are free');
   });
 
-  test('sampling: modes; topK and temperature have no effect in pages', async (t) => {
+  test('sampling: modes are supported; topK and temperature have no effect in pages', async (t) => {
     const { LanguageModel, session } = await open(t);
     assert.equal(session.samplingMode, 'most-predictable');
     const plain = await LanguageModel.create({ topK: -2, temperature: 7 });
@@ -302,7 +309,7 @@ describe('create', () => {
     assert.ok(texts.size > 1);
   });
 
-  test('sampling: extensions have topK and temperature', async (t) => {
+  test('sampling: extensions can set topK and temperature', async (t) => {
     const engine = await openEngine(t);
     const LanguageModel = defineLanguageModel(engine, { extensions: true });
     const { maxTopK, maxTemperature, defaultTopK } = await LanguageModel.params();
@@ -354,11 +361,11 @@ describe('prompt', () => {
     assert.equal(second, await answerOf(engine, messages));
     assert.ok(
       (await engine.stats()).tokens.cached > cached + 30,
-      'the first turn was not read again',
+      'the first turn was not recomputed',
     );
   });
 
-  test('system prompts: first, and only first', async (t) => {
+  test('a system prompt is allowed only as the first message', async (t) => {
     const { LanguageModel, session } = await open(t);
     const said = /** @type {any[]} */ ([{ role: 'system', content: system }]);
     const hello = { role: 'user', content: 'Hello' };
@@ -374,7 +381,7 @@ describe('prompt', () => {
     );
   });
 
-  test('invalid prompts are refused', async (t) => {
+  test('invalid prompts are rejected', async (t) => {
     const { session } = await open(t);
     const of = (/** @type {any} */ content) => [{ role: 'user', content }];
     /** @type {[any, string][]} */
@@ -397,7 +404,7 @@ describe('prompt', () => {
     assert.equal(session.contextUsage, 0);
   });
 
-  test('empty prompts, and prompts that are not strings', async (t) => {
+  test('empty prompts and prompts that are not strings are accepted', async (t) => {
     const { session } = await open(t);
     const of = (/** @type {any} */ content) => [{ role: 'user', content }];
     const inputs = /** @type {any[]} */ ([null, undefined, {}, '', [], of([]), of('')]);
@@ -409,7 +416,7 @@ describe('prompt', () => {
     }
   });
 
-  test('prefix: the answer continues the prefix, and the history has both', async (t) => {
+  test('prefix: the answer continues the prefix, and the history contains both', async (t) => {
     const { engine, session } = await open(t);
     const asked = { role: /** @type {const} */ ('user'), content: 'What is Wick?' };
     const whole = await answerOf(engine, [asked]);
@@ -441,7 +448,7 @@ describe('prompt', () => {
       const { rating, ...others } = JSON.parse(text);
       assert.ok(Number.isInteger(rating) && rating >= 0 && rating <= 5, text);
       assert.deepEqual(others, {});
-      // the history has the whole answer: a further prompt continues it
+      // the history contains the whole answer, which a further prompt continues
       assert.equal(typeof (await copy.prompt('Why?', short)), 'string');
     }
     const pieces = await collect(
@@ -458,7 +465,7 @@ describe('prompt', () => {
     }
   });
 
-  test('responseConstraint: a schema, a RegExp, and what is neither', async (t) => {
+  test('responseConstraint: a schema or a RegExp; anything else is rejected', async (t) => {
     const { session } = await open(t);
     const schema = {
       type: 'object',
@@ -485,11 +492,11 @@ describe('prompt', () => {
       session.prompt('x', { responseConstraint: /a/i }),
       named('NotSupportedError'),
     );
-    // the model is given the schema, unless this is switched off
+    // the schema is added to the prompt, unless this is turned off
     const plain = await session.measureContextUsage('x');
-    const told = await session.measureContextUsage('x', { responseConstraint: schema });
+    const withSchema = await session.measureContextUsage('x', { responseConstraint: schema });
     const silent = { responseConstraint: schema, ...omitted };
-    assert.ok(told > plain + 20);
+    assert.ok(withSchema > plain + 20);
     assert.equal(await session.measureContextUsage('x', silent), plain);
   });
 
@@ -500,7 +507,7 @@ describe('prompt', () => {
     assert.equal(session.contextUsage, 0);
   });
 
-  test('promptStreaming: pieces as they arrive', async (t) => {
+  test('promptStreaming returns pieces as they arrive', async (t) => {
     const { session } = await open(t);
     const other = await session.clone();
     const whole = await session.prompt('Tell me a joke.');
@@ -538,7 +545,7 @@ describe('tools', () => {
   };
 
   /**
-   * An engine whose model writes these texts.
+   * Opens an engine whose model generates these outputs.
    * @param {import('node:test').TestContext} t @param {string[]} texts
    */
   async function scripted(t, texts) {
@@ -559,7 +566,7 @@ describe('tools', () => {
     return { LanguageModel: defineLanguageModel(/** @type {any} */ (proxy)), asked };
   }
 
-  test('closed loop: calls run together, and their results are read', async (t) => {
+  test('closed loop: calls run concurrently, and their results are added to the prompt', async (t) => {
     const { LanguageModel, asked } = await scripted(t, [
       call('Oslo') + call('Lima'),
       'Lima is warm.',
@@ -592,7 +599,7 @@ describe('tools', () => {
     assert.equal(asked[0].tools[0].function.name, 'weather');
   });
 
-  test('a tool that does not exist is an error for the model to read', async (t) => {
+  test('a call of an unknown tool is reported to the model', async (t) => {
     const { LanguageModel, asked } = await scripted(t, [call('Oslo', 'fly'), 'No.']);
     const session = await LanguageModel.create({
       tools: [{ ...described, execute: async () => '' }],
@@ -601,7 +608,7 @@ describe('tools', () => {
     assert.equal(asked[1].messages.at(-1).content, 'Error: Unknown tool fly');
   });
 
-  test('a model that never stops calling is stopped', async (t) => {
+  test('a model that never stops calling tools is stopped', async (t) => {
     const { LanguageModel, asked } = await scripted(t, Array(40).fill(call('Oslo')));
     const session = await LanguageModel.create({
       tools: [{ ...described, execute: async () => '1' }],
@@ -613,7 +620,7 @@ describe('tools', () => {
     assert.equal(session.contextUsage, 0);
   });
 
-  test('open loop: the page gets the calls and sends the results', async (t) => {
+  test('open loop: the page receives the calls and sends the results', async (t) => {
     const texts = [`Let me look.${call('Oslo')}`, 'It is cold.', call('Lima')];
     const { LanguageModel, asked } = await scripted(t, texts);
     const session = await LanguageModel.create({
@@ -634,7 +641,7 @@ describe('tools', () => {
         content: [{ type: /** @type {const} */ ('tool-response'), value: response }],
       },
     ];
-    // parts although it is a text alone: the page has requested calls
+    // an array even for text only, because the page requested calls
     assert.deepEqual(await session.prompt(answered), [{ type: 'text', value: 'It is cold.' }]);
     const last = asked[1].messages.at(-1);
     assert.deepEqual(
@@ -649,7 +656,7 @@ describe('tools', () => {
     assert.deepEqual([failed.callId, failed.callID], [callId, callId]);
   });
 
-  test('calls and results of the page: values that JSON cannot hold reject with a DataError', async (t) => {
+  test('calls and results from the page: values that JSON cannot represent reject with a DataError', async (t) => {
     const { LanguageModel } = await scripted(t, ['a', 'a', 'a']);
     const session = await LanguageModel.create({
       tools: [described],
@@ -677,7 +684,7 @@ describe('tools', () => {
     await assert.rejects(session.prompt(image), named('NotSupportedError'));
     const fine = [response({ a: 1 }), response([1, 'a']), response('text', 'object')];
     for (const one of fine) await session.append(message('user', 'tool-response', one));
-    // of the other side
+    // with the wrong role
     await assert.rejects(
       session.prompt(message('assistant', 'tool-response', fine[0])),
       named('TypeError'),
@@ -686,8 +693,8 @@ describe('tools', () => {
   });
 });
 
-test('thinking: the template knows the effort, of the session or of one prompt', async (t) => {
-  // the error's message is the template's
+test('thinking: the template receives the effort, from the session or from one prompt', async (t) => {
+  // the template reports its variables in an error message
   const chatTemplate =
     "{{ raise_exception('thinking: ' ~ enable_thinking ~ ', ' ~ (reasoning_effort | default('of none'))) }}";
   const { LanguageModel, session } = await open(t, {}, { chatTemplate });
@@ -703,7 +710,7 @@ test('thinking: the template knows the effort, of the session or of one prompt',
   }
 });
 
-describe('a counter of messages', () => {
+describe('MessageCounter', () => {
   const user = (/** @type {string} */ content) => ({
     role: /** @type {const} */ ('user'),
     content,
@@ -756,7 +763,7 @@ describe('a counter of messages', () => {
     assert.deepEqual([await zero.counter.count(messages), zero.asked.length], [0, 1]);
   });
 
-  test('it stays joined, and an error of another kind is the call’s', async () => {
+  test('messages stay joined, and other errors are passed on', async () => {
     const { counter } = counterOf((input) => (input.length === 1 ? 5 : 'TEMPLATE'));
     await counter.count([user('a'), user('b')]);
     await counter.count([user('a')]);
@@ -770,7 +777,7 @@ describe('a counter of messages', () => {
     await assert.rejects(thrown.counter.count([user('a')]), (error) => error === undefined);
   });
 
-  test('of one role in a row are one, but no results, calls and prefixes', () => {
+  test('consecutive messages of one role are merged, except results, calls and prefixes', () => {
     const { counter } = counterOf(() => 1);
     counter.isJoined = true;
     const call = { role: 'assistant', content: 'c', tool_calls: [{ id: '1' }] };
@@ -790,22 +797,22 @@ describe('a counter of messages', () => {
   });
 });
 
-describe('operations', () => {
+describe('session operations', () => {
   const turn = () => new Promise((settle) => setImmediate(settle));
 
-  test('one after the other, also after one that fails or is aborted; they are counted', async () => {
+  test('run one by one, also after one that fails or is aborted, and are counted', async () => {
     const operations = new Operations();
     /** @type {string[]} */
-    const told = [];
+    const events = [];
     /** @type {Record<string, (nothing?: undefined) => void>} */
     const ends = {};
     const run = (/** @type {string} */ name, /** @type {AbortSignal} */ signal) =>
       operations.run(signal, async () => {
-        told.push(`${name} begins`);
+        events.push(`${name} begins`);
         await new Promise((settle) => {
           ends[name] = settle;
         });
-        told.push(`${name} ends`);
+        events.push(`${name} ends`);
         if (name === 'b') throw new Error('b failed');
         return name;
       });
@@ -814,25 +821,25 @@ describe('operations', () => {
     const [a, b, c, d] = [run('a', none), run('b', none), run('c', stop.signal), run('d', none)];
     for (const one of [a, b, c, d]) one.catch(() => {});
     await turn();
-    assert.deepEqual([told.splice(0), operations.count], [['a begins'], 4]);
-    stop.abort(new Error('c goes'));
+    assert.deepEqual([events.splice(0), operations.count], [['a begins'], 4]);
+    stop.abort(new Error('c is aborted'));
     await assert.rejects(c, /c goes/);
     await turn();
-    assert.deepEqual([told, operations.count], [[], 3], 'later prompts wait for earlier ones');
+    assert.deepEqual([events, operations.count], [[], 3], 'later prompts wait for earlier ones');
     ends.a();
     assert.equal(await a, 'a');
     await turn();
-    assert.deepEqual([told.splice(0), operations.count], [['a ends', 'b begins'], 2]);
+    assert.deepEqual([events.splice(0), operations.count], [['a ends', 'b begins'], 2]);
     ends.b();
     await assert.rejects(b, /b failed/);
     await turn();
-    assert.deepEqual(told.splice(0), ['b ends', 'd begins']);
+    assert.deepEqual(events.splice(0), ['b ends', 'd begins']);
     ends.d();
     assert.equal(await d, 'd');
     assert.equal(operations.count, 0);
   });
 
-  test('the caller’s signal and destroy reach the running prompt; no listener stays', async () => {
+  test('the caller’s signal and destroy reach the running prompt; no listener remains', async () => {
     const operations = new Operations();
     /** @type {any} */
     let own;
@@ -862,7 +869,7 @@ describe('operations', () => {
     assert.equal(operations.count, 0);
     const whole = await operations.run(undefined, async (given) => given);
     operations.abort(new Error('later'));
-    assert.equal(whole.aborted, false, 'what has ended is not aborted any more');
+    assert.equal(whole.aborted, false, 'an operation that has ended is not aborted');
     let isRun = false;
     const before = operations.run(AbortSignal.abort(new Error('before')), async () => {
       isRun = true;
@@ -876,7 +883,7 @@ describe('operations', () => {
 });
 
 describe('append, measure, the context', () => {
-  test('append reads ahead: the prompt then reads the new part', async (t) => {
+  test('append processes tokens ahead, so the prompt processes only the new part', async (t) => {
     const { engine, session } = await open(t);
     const story = 'A fox went to the sea. '.repeat(20);
     assert.equal(await session.append(story), undefined);
@@ -884,7 +891,7 @@ describe('append, measure, the context', () => {
     await session.prompt('Hello', short);
     const after = (await engine.stats()).tokens;
     const read = after.prompt - prompt - (after.cached - cached);
-    assert.ok(read < 40, `${read} tokens were read`);
+    assert.ok(read < 40, `${read} tokens were processed`);
   });
 
   test('messages of one role are merged if the template requires alternating roles', async (t) => {
@@ -902,18 +909,18 @@ describe('append, measure, the context', () => {
     const said = '<user>One.\n\nTwo.\n\nThree.<assistant>';
     const usage = await engine.countTokens(`${said}${text}<assistant>`);
     assert.ok(Math.abs(session.contextUsage - usage) <= 2, `${session.contextUsage} and ${usage}`);
-    // a system prompt, which the template refuses, begins the first question
+    // a system prompt, which the template rejects, is merged into the first question
     const system_ = [{ role: /** @type {const} */ ('system'), content: 'x' }];
     const LanguageModel = defineLanguageModel(engine);
     const asked = await LanguageModel.create({ ...exact, initialPrompts: system_ });
     const plain = await LanguageModel.create(exact);
     assert.equal(await asked.prompt('Hello', short), await plain.prompt('x\n\nHello', short));
-    // another refusal of the template is an error of the prompt
+    // other exceptions in the template reject the prompt
     const refused = await LanguageModel.create();
     await assert.rejects(refused.prompt('never'), named('OperationError'));
   });
 
-  test('measureContextUsage returns the growth by a prompt', async (t) => {
+  test('measureContextUsage returns how many tokens a prompt adds', async (t) => {
     const { engine, session } = await open(t, {
       initialPrompts: [{ role: 'system', content: system }],
     });
@@ -933,7 +940,7 @@ describe('append, measure, the context', () => {
     assert.equal(session.contextUsage, before);
     await session.append('What is Wick?');
     assert.equal(session.contextUsage, before + measured);
-    // a text that can only be the beginning is measured alone
+    // a system prompt is measured as the start of a new conversation
     const alone = await session.measureContextUsage([{ role: 'system', content: system }]);
     assert.equal(alone, before);
     const aborted = session.measureContextUsage('x', { signal: AbortSignal.abort() });
@@ -945,7 +952,7 @@ describe('append, measure, the context', () => {
     await assert.rejects(session.measureContextUsage('x'), isAbort);
   });
 
-  test('overflow: the oldest turns are dropped, initialPrompts stay, and an event is fired', async (t) => {
+  test('overflow: the oldest turns are dropped, initialPrompts are kept, and an event is fired', async (t) => {
     const initialPrompts = [{ role: /** @type {const} */ ('system'), content: system }];
     const { session, LanguageModel } = await open(t, { initialPrompts }, { contextSize: 160 });
     /** @type {string[]} */
@@ -956,11 +963,11 @@ describe('append, measure, the context', () => {
     const fox = 'A fox went to the sea. ';
     await session.prompt(fox.repeat(2), short);
     const base = session.contextUsage;
-    assert.deepEqual(events, [], 'there is room yet');
+    assert.deepEqual(events, [], 'there is still space');
     while (events.length === 0) await session.prompt(fox.repeat(2), short);
     assert.deepEqual(events, ['contextoverflow', 'on', 'onquota']);
     assert.ok(session.contextUsage < 160 && session.contextUsage >= base - 10);
-    // a prompt that can never fit removes nothing
+    // a prompt that can never fit drops no turns
     const usage = session.contextUsage;
     await assert.rejects(session.prompt(fox.repeat(60)), (/** @type {any} */ error) => {
       assert.equal(error.name, 'QuotaExceededError');
@@ -978,7 +985,7 @@ describe('append, measure, the context', () => {
 });
 
 describe('clone, abort, destroy', () => {
-  test('a clone diverges, and shares the tokens that were read', async (t) => {
+  test('a clone diverges, and shares the processed tokens', async (t) => {
     const { engine, session } = await open(t, {
       initialPrompts: [{ role: 'system', content: system }],
     });
@@ -996,7 +1003,7 @@ describe('clone, abort, destroy', () => {
     const refused = clone.clone({ signal: AbortSignal.abort() });
     await assert.rejects(refused, isAbort);
     clone.destroy();
-    await waitUntil(async () => (await engine.kvStats()).sessions === 0, 'all pages are free');
+    await waitUntil(async () => (await engine.kvStats()).sessions === 0, 'all pages to be free');
   });
 
   test('a clone that is aborted right after the call, or later, leaves no session', async (t) => {
@@ -1010,13 +1017,16 @@ describe('clone, abort, destroy', () => {
       stop.abort(new Error('mine'));
       await assert.rejects(cloned, /mine/);
     }
-    await waitUntil(async () => (await engine.kvStats()).sessions === sessions, 'no clone is left');
+    await waitUntil(
+      async () => (await engine.kvStats()).sessions === sessions,
+      'the clones to be closed',
+    );
     const cloned = session.clone();
     session.destroy();
     await assert.rejects(cloned, isAbort);
   });
 
-  test('a stream listens once for its end, however many pieces it has', async (t) => {
+  test('a stream adds one abort listener, regardless of its number of pieces', async (t) => {
     const { session } = await open(t);
     let added = 0;
     const usual = AbortSignal.prototype.addEventListener;
@@ -1040,7 +1050,7 @@ describe('clone, abort, destroy', () => {
     assert.equal(await count(60), few);
   });
 
-  test('prompts of a session run in order; an abort removes only its own', async (t) => {
+  test('prompts in a session run in order; an abort removes only its own prompt', async (t) => {
     const { session } = await open(t);
     const stop = new AbortController();
     const queued = new AbortController();
@@ -1090,7 +1100,10 @@ describe('clone, abort, destroy', () => {
     }, isAbort);
     assert.ok(await session.prompt('Three', short));
     assert.ok(session.contextUsage < 60);
-    await waitUntil(async () => (await engine.stats()).requests.aborted === 2, 'both are aborted');
+    await waitUntil(
+      async () => (await engine.stats()).requests.aborted === 2,
+      'both requests are aborted',
+    );
   });
 
   test('destroy rejects running and waiting prompts, and errors streams', async (t) => {
@@ -1119,7 +1132,7 @@ describe('clone, abort, destroy', () => {
 });
 
 describe('installLanguageModel', () => {
-  test('LanguageModel is installed only if it is missing or on request', async (t) => {
+  test('LanguageModel is installed only if it is missing, or on request', async (t) => {
     const scope = /** @type {any} */ (globalThis);
     t.after(() => {
       for (const name of Object.keys(prompts)) delete scope[name];
@@ -1139,8 +1152,8 @@ describe('installLanguageModel', () => {
   });
 });
 
-describe('a backend of Google’s polyfill', () => {
-  /** As the polyfill calls it. @param {string} text @param {'user' | 'model' | 'system'} [role] */
+describe('a backend for Google’s polyfill', () => {
+  /** A message as sent by the polyfill. @param {string} text @param {'user' | 'model' | 'system'} [role] */
   const content = (text, role = 'user') => ({ role, parts: [{ text }] });
 
   /** @param {import('node:test').TestContext} t @param {object} [session] */
@@ -1152,7 +1165,7 @@ describe('a backend of Google’s polyfill', () => {
     return { engine, Backend, backend };
   }
 
-  test('the backend answers a conversation, whole and in pieces, and reads only the new part', async (t) => {
+  test('the backend answers a conversation, streamed and not, and processes only the new part', async (t) => {
     const { engine, backend } = await begin(t, { systemInstruction: system });
     assert.equal(backend.modelName, 'mine');
     const schema = { type: 'STRING', minLength: 3, maxLength: 12, nullable: false };
@@ -1180,10 +1193,10 @@ describe('a backend of Google’s polyfill', () => {
     }
     assert.ok(JSON.parse(pieces.join('')).length <= 12);
     assert.ok(tokens > usage);
-    assert.ok((await engine.stats()).tokens.cached > cached + 20, 'the first turn is read again');
+    assert.ok((await engine.stats()).tokens.cached > cached + 20, 'the first turn was recomputed');
   });
 
-  test('a system prompt among the contents is used once; an empty text has no tokens', async (t) => {
+  test('a system prompt among the contents is used once; an empty string has no tokens', async (t) => {
     const { engine, backend } = await begin(t, { systemInstruction: system });
     const both = [content(system, 'system'), content('Hello')];
     const messages = [
@@ -1191,7 +1204,7 @@ describe('a backend of Google’s polyfill', () => {
       { role: 'user', content: 'Hello' },
     ];
     assert.equal(await backend.countTokens(both), await engine.countTokens(messages));
-    // a template may have its own system prompt, such as the one above
+    // a template may add a system prompt, such as the one above
     const own = await begin(t, { systemInstruction: 'Say little.' });
     const little = [{ role: /** @type {const} */ ('system'), content: 'Say little.' }, messages[1]];
     assert.equal(await own.backend.countTokens([both[1]]), await own.engine.countTokens(little));
@@ -1202,14 +1215,14 @@ describe('a backend of Google’s polyfill', () => {
     await assert.rejects(other.backend.generateContent(image), named('NotSupportedError'));
   });
 
-  test('a stream that is left frees its request', async (t) => {
+  test('abandoning a stream cancels its request', async (t) => {
     const { engine, backend } = await begin(t);
     for await (const _ of await backend.generateContentStream([content('Tell me a story.')])) break;
     const isIdle = async () => (await engine.stats()).requests.running === 0;
-    await waitUntil(isIdle, 'the request has ended');
+    await waitUntil(isIdle, 'the request to end');
   });
 
-  test('schemas in the form of Google’s services', async (t) => {
+  test('schemas in the format of Google’s services are accepted', async (t) => {
     const { backend, Backend } = await begin(t);
     const schema = {
       type: 'OBJECT',
@@ -1229,7 +1242,7 @@ describe('a backend of Google’s polyfill', () => {
     assert.deepEqual([a, typeof type], [null, 'boolean']);
   });
 
-  test('the configuration names the model; sessions share an engine; progress goes forward', async (t) => {
+  test('the model is set in the configuration; sessions share an engine; progress never decreases', async (t) => {
     const bytes = readFileSync(modelPath);
     let requests = 0;
     const server = createServer((_, response) => {

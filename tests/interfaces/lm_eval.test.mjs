@@ -1,5 +1,5 @@
-// lm-evaluation-harness, over HTTP, with a task of a few questions: its scores are those of the native program's
-// log-probabilities. The harness is large, so only `tools/setup.sh lm-eval` installs it.
+// lm-evaluation-harness over HTTP, with a task of a few questions: its scores equal the native program's log
+// probabilities. The harness is large, so only `tools/setup.sh lm-eval` installs it.
 
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -39,7 +39,7 @@ const task = {
 };
 
 /**
- * The routes by which the harness asks a server for tokens, as in vLLM, before those of createHandler.
+ * Adds vLLM's tokenizer routes, which the harness uses, to those of createHandler.
  * @param {import('../../js/index.js').Engine} engine @returns {(request: Request) => Promise<Response>}
  */
 function withTokens(engine) {
@@ -61,8 +61,8 @@ function withTokens(engine) {
 }
 
 /**
- * The sum of the log-probabilities of a text's last tokens, of the logits that the native program writes.
- * @param {string} text @param {number[]} ids of it @param {number} from the first of these tokens
+ * Returns the summed log probabilities of the last tokens, from logits written by the native program.
+ * @param {string} text @param {number[]} ids its tokens @param {number} from index of the first token to count
  */
 async function nativeScore(text, ids, from) {
   const [textFile, logitsFile] = ['text.txt', 'logits.f32'].map((name) => join(folder, name));
@@ -84,7 +84,7 @@ async function nativeScore(text, ids, from) {
 }
 
 const harness = locate('lmEval');
-test('scores are those of native log-probabilities', { skip: harness.skip }, async (t) => {
+test('scores equal native log probabilities', { skip: harness.skip }, async (t) => {
   const engine = await createEngine({ file: modelPath, threads: 1 });
   t.after(() => engine.close());
   const server = await listen(withTokens(engine), { host: '127.0.0.1', port: 0 });
@@ -129,5 +129,5 @@ test('scores are those of native log-probabilities', { skip: harness.skip }, asy
   }
   const accuracy = JSON.parse(read('results_')).results.wick_tiny['acc,none'];
   assert.equal(accuracy, right / questions.length);
-  assert.ok(right > 0 && right < questions.length, 'some answers are right, some wrong');
+  assert.ok(right > 0 && right < questions.length, 'some answers must be right and some wrong');
 });

@@ -1,5 +1,5 @@
-// POST /v1/messages (wick-llm/openai): asked by Anthropic's client over an engine, and over a fake one for calls
-// of tools, reasoning and failures.
+// POST /v1/messages (wick-llm/openai): with Anthropic's client and an engine, and with a fake engine for tool calls,
+// reasoning and failures.
 
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
@@ -46,7 +46,7 @@ describe('Anthropic’s client', () => {
   const messages = [{ role: /** @type {const} */ ('user'), content: question }];
   const ask = { model: 'any', messages, temperature: 0, max_tokens: 30 };
 
-  test('a conversation is answered as a chat completion', async () => {
+  test('a conversation is answered like a chat completion', async () => {
     const chat = await engine.chat.completions.create({
       messages: [{ role: 'system', content: 'You are Wick.\nBe kind.' }, ...messages],
       ...{ temperature: 0, max_tokens: 30 },
@@ -71,7 +71,7 @@ describe('Anthropic’s client', () => {
     assert.equal(counted, chat.usage.prompt_tokens);
   });
 
-  test('the events of a stream add up to the whole', async () => {
+  test('the events of a stream add up to the full response', async () => {
     for (const body of [ask, { ...ask, max_tokens: 400, stop_sequences: ['.'] }]) {
       const whole = await server.client.messages.create(body);
       const stream = server.client.messages.stream(body);
@@ -93,7 +93,7 @@ describe('Anthropic’s client', () => {
     }
   });
 
-  test('the prompt of a stream is not tokenized again to count it', async () => {
+  test('the prompt of a stream is not tokenized again for counting', async () => {
     let calls = 0;
     const countTokens = async () => calls++;
     const { chat } = engine;
@@ -106,11 +106,11 @@ describe('Anthropic’s client', () => {
     const { usage } = any(first).message;
     const whole = await server.client.messages.countTokens({ model: 'any', messages });
     assert.equal(usage.input_tokens, whole.input_tokens);
-    assert.ok(wanted <= usage.input_tokens); // without cached tokens
+    assert.ok(wanted <= usage.input_tokens); // cached tokens are not included
     assert.equal(calls, 0);
   });
 
-  test('the reply continues a last message of the assistant', async () => {
+  test('the reply continues a final assistant message', async () => {
     const begun = { role: /** @type {const} */ ('assistant'), content: 'Once upon' };
     const message = await server.client.messages.create({ ...ask, messages: [...messages, begun] });
     const chat = await engine.chat.completions.create({
@@ -119,7 +119,7 @@ describe('Anthropic’s client', () => {
     assert.equal(any(message.content[0]).text, chat.choices[0].message.content);
   });
 
-  test('a text has the format that is requested', async () => {
+  test('the output has the requested format', async () => {
     const schema = {
       ...{ type: 'object', additionalProperties: false, required: ['legs'] },
       properties: { legs: { type: 'integer', maximum: 9, minimum: 0 } },
@@ -131,13 +131,16 @@ describe('Anthropic’s client', () => {
     assert.ok(Number.isInteger(JSON.parse(any(message.content[0]).text).legs));
   });
 
-  test('a client that leaves ends its request', async () => {
+  test('a client that disconnects cancels its request', async () => {
     const stream = await server.client.messages.create({ ...ask, max_tokens: 900, stream: true });
     for await (const event of stream) if (event.type === 'content_block_delta') break;
-    await waitUntil(async () => (await engine.stats()).requests.running === 0, 'its end');
+    await waitUntil(
+      async () => (await engine.stats()).requests.running === 0,
+      'the request to end',
+    );
   });
 
-  test('the key is read from Anthropic’s header', async () => {
+  test('the key is accepted in Anthropic’s header', async () => {
     const closed = serverOf(engine, { keys: ['sesame'] });
     assert.ok(await closed.clientOf('sesame').messages.create(ask));
     await assert.rejects(
@@ -151,7 +154,7 @@ describe('Anthropic’s client', () => {
     );
   });
 
-  test('invalid or missing fields are refused by name', async () => {
+  test('errors about invalid or missing fields name the field', async () => {
     const image = { type: 'image', source: { type: 'url', url: 'https://a.test/b.png' } };
     const result = { type: 'tool_result', tool_use_id: 'a' };
     /** @param {...object} content */
@@ -203,7 +206,7 @@ describe('Anthropic’s client', () => {
   });
 });
 
-describe('calls of tools', () => {
+describe('tool calls', () => {
   const calls = [
     { id: 'call_a', type: 'function', function: { name: 'weather', arguments: '{"at":"Rome"}' } },
     { id: 'call_b', type: 'function', function: { name: 'time', arguments: '{}' } },
@@ -255,7 +258,7 @@ describe('calls of tools', () => {
     { type: 'tool_use', id: 'call_b', name: 'time', input: {} },
   ];
 
-  test('earlier calls and results are messages, and new ones blocks', async () => {
+  test('earlier calls and results become messages, and new calls become blocks', async () => {
     const { asked, engineOf } = madeUp();
     const { client, post } = serverOf(engineOf(message, deltas, 'tool_calls'));
     const whole = await client.messages.create(body);
@@ -344,7 +347,7 @@ describe('calls of tools', () => {
     }
   });
 
-  test('a cut call has no input, and an empty reply an empty text', async () => {
+  test('a truncated call has no input, and an empty reply has an empty text block', async () => {
     const cut = [{ ...calls[0], function: { name: 'weather', arguments: '{"at":"Ro' } }];
     const { engineOf } = madeUp();
     const { client } = serverOf(engineOf({ content: '', tool_calls: cut }, [], 'length'));

@@ -1,4 +1,4 @@
-// POST /completion and /infill as in llama.cpp's server, and fields of other servers that change an answer
+// POST /completion and /infill as in llama.cpp's server, and fields from other servers that affect generation
 // (wick-llm/openai).
 
 import assert from 'node:assert/strict';
@@ -25,14 +25,14 @@ function askOf(engine) {
   };
 }
 
-/** @param {Response} response @returns {Promise<any[]>} the events, which nothing follows */
+/** @param {Response} response @returns {Promise<any[]>} the events, which must be the end of the stream */
 async function eventsOf(response) {
   const events = (await response.text()).split('\n\n');
   assert.equal(events.pop(), '');
   return events.map((event) => JSON.parse(event.slice('data: '.length)));
 }
 
-describe('the shape of llama.cpp’s server', () => {
+describe('the format of llama.cpp’s server', () => {
   /** @type {import('../../js/index.js').Engine} */
   let engine;
   /** @type {ReturnType<typeof askOf>} */
@@ -46,7 +46,7 @@ describe('the shape of llama.cpp’s server', () => {
   /** @param {object} body @param {string} [path] @returns {Promise<any>} */
   const ask = async (body, path = '/completion') => (await post(path, body)).json();
 
-  test('a completion has the text, its tokens and numbers', async () => {
+  test('a completion has the text, its tokens and statistics', async () => {
     const generation = engine.generate(prompt, { maxTokens: 8, temperature: 0 });
     const text = await generation.text();
     const reported = await ask({ ...brief, return_tokens: true });
@@ -71,7 +71,7 @@ describe('the shape of llama.cpp’s server', () => {
     assert.deepEqual((await ask(brief)).tokens, []);
   });
 
-  test('the events of a stream add up to the whole, and nothing follows the last', async () => {
+  test('the events of a stream add up to the full response, and no [DONE] follows', async () => {
     const whole = await ask({ ...brief, return_tokens: true });
     const events = await eventsOf(await post('/completion', { ...brief, stream: true }));
     const last = events.pop();
@@ -83,7 +83,7 @@ describe('the shape of llama.cpp’s server', () => {
     assert.equal(last.tokens_predicted, 8);
   });
 
-  test('a stop string is named', async () => {
+  test('the matched stop string is reported', async () => {
     const { content } = await ask(brief);
     const word = content.trim().split(' ')[1];
     const reported = await ask({ ...brief, stop: ['zzz', word] });
@@ -91,7 +91,7 @@ describe('the shape of llama.cpp’s server', () => {
     assert.ok(content.startsWith(reported.content) && !reported.content.includes(word));
   });
 
-  test('several prompts, and prompts of texts and ids', async () => {
+  test('several prompts, and prompts that mix strings and ids, are supported', async () => {
     const ids = await engine.tokenize(prompt);
     const { content } = await ask(brief);
     const list = await ask({ ...brief, prompt: [prompt, ids] });
@@ -115,7 +115,7 @@ describe('the shape of llama.cpp’s server', () => {
     }
   });
 
-  test('prompts in the object that may have media next to the text', async () => {
+  test('prompts may be objects with prompt_string and multimodal_data', async () => {
     const { content } = await ask(brief);
     const wrapped = { prompt_string: prompt };
     assert.equal((await ask({ ...brief, prompt: wrapped })).content, content);
@@ -135,7 +135,7 @@ describe('the shape of llama.cpp’s server', () => {
     }
   });
 
-  test('logit biases of token ids and of texts, in all forms of llama.cpp’s server', async () => {
+  test('logit biases for token ids and strings, in all formats of llama.cpp’s server', async () => {
     const { content } = await ask(brief);
     const word = ` ${content.trim().split(' ')[0]}`;
     const ids = await engine.tokenize(word, { addSpecial: false });
@@ -164,7 +164,7 @@ describe('the shape of llama.cpp’s server', () => {
     }
   });
 
-  test('ignored ends are shown as forbidden', async () => {
+  test('with ignore_eos, end tokens are reported with a bias', async () => {
     const { ends = [] } = (await engine.info()).tokenizer ?? {};
     const [reported, plain] = await Promise.all(
       [{ ...brief, ignore_eos: true }, brief].map((body) => ask(body)),
@@ -176,7 +176,7 @@ describe('the shape of llama.cpp’s server', () => {
     assert.deepEqual(plain.generation_settings.logit_bias, []);
   });
 
-  test('line breaks of a stream are noticed', async () => {
+  test('a stream reports whether it contains line breaks', async () => {
     const body = { prompt, grammar: 'root ::= "a\\nb"', stream: true };
     const events = await eventsOf(await post('/completion', body));
     assert.equal(events.at(-1).has_new_line, true);
@@ -184,7 +184,7 @@ describe('the shape of llama.cpp’s server', () => {
     assert.equal((await eventsOf(await post('/completion', other))).at(-1).has_new_line, false);
   });
 
-  test('probabilities of tokens, before and after the samplers', async () => {
+  test('token probabilities, before and after the samplers', async () => {
     const reported = await ask({ ...brief, n_probs: 3, return_tokens: true });
     const list = reported.completion_probabilities;
     assert.deepEqual(
@@ -208,14 +208,14 @@ describe('the shape of llama.cpp’s server', () => {
     );
   });
 
-  test('only the members that are requested', async () => {
+  test('response_fields selects the returned members', async () => {
     const names = ['content', 'generation_settings/n_predict', 'nothing'];
     const reported = await ask({ ...brief, response_fields: names });
     assert.deepEqual(Object.keys(reported), ['content', 'generation_settings/n_predict']);
     assert.equal(reported['generation_settings/n_predict'], 8);
   });
 
-  test('fields of other servers work in all routes', async () => {
+  test('fields from other servers are accepted on all routes', async () => {
     const { content } = await ask({ ...brief, json_schema: { const: 'fox' } });
     assert.equal(content, '"fox"');
     const completion = { prompt, temperature: 0, n_predict: 8 };
@@ -246,7 +246,7 @@ describe('the shape of llama.cpp’s server', () => {
     assert.equal(choices[0].logprobs.top_logprobs[0].length, undefined);
   });
 
-  test('an end token does not end an answer that ignores it', async () => {
+  test('an end token does not end an answer if it is ignored', async () => {
     const messages = [{ role: 'user', content: 'Tell me a story.' }];
     const body = { messages, temperature: 0, max_tokens: 300 };
     const [ends, goes] = await Promise.all(
@@ -282,7 +282,7 @@ describe('the shape of llama.cpp’s server', () => {
     }
   });
 
-  test('invalid fields are refused by name', async () => {
+  test('errors about invalid fields name the field', async () => {
     for (const [body, param] of /** @type {[object, string][]} */ ([
       [{}, 'prompt'],
       [{ prompt: 5 }, 'prompt'],
@@ -303,14 +303,14 @@ describe('the shape of llama.cpp’s server', () => {
     }
   });
 
-  test('a model without infill tokens refuses to fill in', async () => {
+  test('infill is rejected for a model without infill tokens', async () => {
     const response = await post('/infill', { input_prefix: 'a', input_suffix: 'b' });
     assert.equal(response.status, 501);
     assert.equal((await response.json()).error.type, 'not_implemented_error');
   });
 });
 
-test('the prompt is shown with the token before it, and an answer that fills the context is truncated', async () => {
+test('the returned prompt includes the BOS token, and an answer that fills the context is truncated', async () => {
   const file = join(temporaryFolder(), 'begins.gguf');
   const begins = { 'tokenizer.ggml.bos_token_id': 1, 'tokenizer.ggml.add_bos_token': true };
   writeNumbers(modelPath, begins, file);
@@ -330,7 +330,7 @@ test('the prompt is shown with the token before it, and an answer that fills the
   }
 });
 
-test('the middle of a text, after its files', async () => {
+test('infill: the prompt consists of extra files, prefix, suffix and middle', async () => {
   const file = join(temporaryFolder(), 'infill.gguf');
   const [prefix, suffix, middle, separator, repository] = [300, 301, 302, 303, 304];
   const key = (/** @type {string} */ name) => `tokenizer.ggml.fim_${name}_token_id`;

@@ -1,5 +1,5 @@
-// Unchanged clients of OpenAI's interface, which do not know Wick, over the network: OpenAI's for Python, LangChain's
-// classes, the AI SDK with its provider for OpenAI, and curl. (OpenAI's client for Node: handler_http.test.mjs.)
+// Unmodified clients of OpenAI's API over the network: OpenAI's client for Python, LangChain's classes, the AI SDK with its
+// OpenAI provider, and curl. (handler_http.test.mjs tests OpenAI's client for Node.)
 
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
@@ -20,7 +20,7 @@ const { createHandler } = await import(pathToFileURL(join(dist, 'openai.js')).hr
 const key = 'secret-key';
 const question = 'Tell me a story about a fox.';
 const greedy = { messages: [{ role: 'user', content: question }], temperature: 0, max_tokens: 24 };
-/** It says how calls are written, which the built-in model's own does not. */
+/** Defines a tool call format, which the demo model's template lacks. */
 const chatTemplate =
   '{% if false %}<tool_call>{% endif %}{% for tool in tools %}[{{ tool.function.name }}]{% endfor %}' +
   '{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}' +
@@ -60,7 +60,7 @@ const atRest = () =>
   }, 'all requests to end');
 
 /** @param {string} program @param {string[]} args @returns {Promise<any>} its output, as JSON */
-async function tell(program, args) {
+async function outputOf(program, args) {
   const { code, stdout, stderr } = await run(program, args);
   assert.equal(code, 0, stderr);
   return JSON.parse(stdout.toString());
@@ -80,8 +80,8 @@ function assertCall([name, { city }]) {
 
 const python = locate('clients');
 test('OpenAI’s client for Python', { skip: python.skip }, async () => {
-  const told = await tell(python.path, [client('openai_client.py'), baseURL, key]);
-  const { chat, texts, structures, vectors, errors } = told;
+  const found = await outputOf(python.path, [client('openai_client.py'), baseURL, key]);
+  const { chat, texts, structures, vectors, errors } = found;
   assert.deepEqual([chat.whole, chat.streamed], [story, story]);
   assert.deepEqual(chat.tokens, [24, 24]);
   assert.match(chat.request_id, /^req-/);
@@ -100,7 +100,7 @@ test('OpenAI’s client for Python', { skip: python.skip }, async () => {
     value: ['BadRequestError', 400, 'invalid_value', 'temperature'],
     model: ['NotFoundError', 404, 'model_not_found', 'model'],
   });
-  assert.equal(told.left_after, 5);
+  assert.equal(found.left_after, 5);
   await atRest();
 });
 
@@ -108,7 +108,7 @@ const node24 = locate('node24');
 test('LangChain’s classes', { skip: node24.skip }, async () => {
   const folder = join(root, '.toolchain/edge');
   const args = [client('langchain_client.mjs'), folder, baseURL, key];
-  const { chats, structures, others, errors } = await tell(node24.path, args);
+  const { chats, structures, others, errors } = await outputOf(node24.path, args);
   assert.deepEqual([chats.whole, chats.streamed], [story, story]);
   assert.deepEqual(chats.tokens, [24, 24]);
   assert.deepEqual(chats.batch, ['string', 'string']);
@@ -116,7 +116,7 @@ test('LangChain’s classes', { skip: node24.skip }, async () => {
   assertPet(structures.parsed);
   assertCall(structures.called);
   assertCall(structures.streamed);
-  assert.deepEqual([structures.isResult, structures.told], [true, 'string']);
+  assert.deepEqual([structures.isResult, structures.contentType], [true, 'string']);
   assert.equal(others.text, once);
   assert.equal(others.response, story);
   assert.ok(others.sizes[0] > 0 && others.sizes[0] === others.sizes[1] && others.isSame);
@@ -124,7 +124,7 @@ test('LangChain’s classes', { skip: node24.skip }, async () => {
   await atRest();
 });
 
-describe('the AI SDK with its provider for OpenAI', () => {
+describe('the AI SDK with its OpenAI provider', () => {
   const own = { temperature: 0, maxOutputTokens: 24, maxRetries: 0 };
   const providerOf = (apiKey = key) => createOpenAI({ baseURL, apiKey });
   const weather = tool({
@@ -135,7 +135,7 @@ describe('the AI SDK with its provider for OpenAI', () => {
   for (const name of /** @type {const} */ (['chat', 'responses'])) {
     const model = (apiKey = key) => providerOf(apiKey)[name]('any');
 
-    test(`${name}: texts, whole and streamed`, async () => {
+    test(`${name}: text, streamed and not`, async () => {
       const whole = await generateText({ ...own, model: model(), prompt: question });
       assert.equal(whole.text, story);
       assert.equal(whole.usage.outputTokens, 24);
@@ -146,7 +146,7 @@ describe('the AI SDK with its provider for OpenAI', () => {
       assert.equal((await usage).outputTokens, 24);
     });
 
-    test(`${name}: objects and calls of tools`, async () => {
+    test(`${name}: objects and tool calls`, async () => {
       const asked = { ...own, maxOutputTokens: 100, model: model(), prompt: question };
       const schema = z.object({ kind: z.string(), legs: z.number().int() });
       const { output } = await generateText({ ...asked, output: Output.object({ schema }) });
@@ -159,7 +159,7 @@ describe('the AI SDK with its provider for OpenAI', () => {
       assertCall([call.toolName, /** @type {any} */ (call.input)]);
     });
 
-    test(`${name}: errors, and a stream that is aborted`, async () => {
+    test(`${name}: errors and aborted streams`, async () => {
       await assert.rejects(
         generateText({ ...own, model: model('wrong'), prompt: question }),
         (error) => APICallError.isInstance(error) && error.statusCode === 401,
@@ -172,7 +172,7 @@ describe('the AI SDK with its provider for OpenAI', () => {
     });
   }
 
-  test('vectors and completions', async () => {
+  test('embeddings and completions', async () => {
     const provider = providerOf();
     const model = provider.embedding('any');
     const { embeddings } = await embedMany({ model, values: ['a fox', 'a hen'] });
@@ -183,7 +183,7 @@ describe('the AI SDK with its provider for OpenAI', () => {
     );
     const asked = { ...own, maxOutputTokens: 8, model: provider.completion('any') };
     const { text, usage } = await generateText({ ...asked, prompt: 'Once' });
-    assert.ok(text.length > 0); // the provider puts more around the prompt
+    assert.ok(text.length > 0); // the provider adds text around the prompt
     assert.ok(Number(usage.outputTokens) > 0 && Number(usage.outputTokens) <= 8);
   });
 });
@@ -198,7 +198,7 @@ describe('curl', { skip: curl.skip }, () => {
     return run(curl.path, [...args, `${baseURL}/chat/completions`]);
   };
 
-  test('reads the events of a stream, also of a compressed and of an old connection', async () => {
+  test('receives stream events, also with compression and over HTTP/1.0', async () => {
     for (const more of [[], ['--compressed'], ['--http1.0'], ['-H', 'Expect: 100-continue']]) {
       const { code, stdout, stderr } = await ask({ ...greedy, stream: true }, more);
       assert.equal(code, 0, stderr);
@@ -207,7 +207,7 @@ describe('curl', { skip: curl.skip }, () => {
     }
   });
 
-  test('shows statuses and headers', async () => {
+  test('receives statuses and headers', async () => {
     const shown = await ask({ ...greedy, stream: true }, ['-i']);
     assert.match(shown.stdout.toString(), /^HTTP\/1.1 200 OK\r\n/);
     assert.match(shown.stdout.toString(), /^content-type: text\/event-stream/im);
@@ -216,7 +216,7 @@ describe('curl', { skip: curl.skip }, () => {
     assert.match(refused.stderr, /400/);
   });
 
-  test('a client that ends within a stream ends its request', async () => {
+  test('a client that exits during a stream cancels its request', async () => {
     const { code } = await ask({ ...greedy, max_tokens: 900, stream: true }, ['--max-time', '0.2']);
     assert.ok(code === 28 || code === 0, `${code}`);
     await atRest();

@@ -1,5 +1,5 @@
-// Public bug reports of other servers and clients, over HTTP: each is a request as the report's client sends it.
-// tests/outside/README.md lists them with what went wrong elsewhere.
+// Public bug reports about other servers and clients, over HTTP: each test sends the request from the report.
+// tests/outside/README.md lists the reports with their symptoms.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -24,7 +24,7 @@ before(async () => {
 });
 after(() => engine.close());
 
-/** @param {string} path @param {unknown} body @param {number} [status] @returns {Promise<any>} a body, or the events of a stream */
+/** @param {string} path @param {unknown} body @param {number} [status] @returns {Promise<any>} the response body, or the events of a stream */
 const ask = (path, body, status) => askHandler(handle, path, body, status);
 
 /** @param {object[]} messages @param {object} [more] @returns {Promise<any>} */
@@ -37,7 +37,7 @@ const promptTokens = async (/** @type {object[]} */ messages) =>
   (await chat(messages)).usage.prompt_tokens;
 
 // QwenLM/qwen-code#3421
-test('a reply that was only reasoning comes back without content', async () => {
+test('a history message may have only reasoning and no content', async () => {
   for (const thought of [{ reasoning_content: 'Done.' }, { reasoning: 'Done.' }]) {
     const tokens = (/** @type {string | null | undefined} */ content) =>
       promptTokens([hello, { role: 'assistant', content, ...thought }, hello]);
@@ -47,8 +47,8 @@ test('a reply that was only reasoning comes back without content', async () => {
   }
 });
 
-// vllm-project/vllm#17553: 0 and -1 both turn it off, by server
-test('top_k -1 means no limit, as 0', async () => {
+// vllm-project/vllm#17553: depending on the server, 0 or -1 turns it off
+test('top_k -1 means no limit, like 0', async () => {
   const texts = await Promise.all(
     [0, -1].map(async (top_k) => {
       const more = { top_k, top_p: 1, min_p: 0, temperature: 2, seed: 7, max_tokens: 30 };
@@ -59,13 +59,13 @@ test('top_k -1 means no limit, as 0', async () => {
 });
 
 // justrach/codegraff2#92
-test('Codex sends client_metadata', async () => {
+test('client_metadata, which Codex sends, is accepted', async () => {
   const body = { input: 'hi', max_output_tokens: 16, client_metadata: { installation_id: 'a' } };
   assert.equal((await ask('/v1/responses', body)).object, 'response');
 });
 
 // BerriAI/litellm#8350, sigoden/aichat#767
-test('a base URL that ends with a slash, and a path that does', async () => {
+test('a trailing slash in the base URL or the path is accepted', async () => {
   for (const path of ['/v1//chat/completions', '//v1/chat/completions', '/v1/chat/completions/']) {
     assert.equal((await ask(path, { messages: [hello], max_tokens: 1 })).object, 'chat.completion');
   }
@@ -73,8 +73,8 @@ test('a base URL that ends with a slash, and a path that does', async () => {
   assert.equal((await list.json()).object, 'list');
 });
 
-// zai-org/feedback#629: the switch of Z.ai's and Alibaba's services
-test('thinking is switched by the fields of other services', async () => {
+// zai-org/feedback#629: the option of Z.ai's and Alibaba's services
+test('thinking can be turned on and off with fields from other services', async () => {
   const chatTemplate =
     '{{ "Think step by step. " if enable_thinking and thinking }}{{ messages[0].content }}';
   const own = await createEngine({ file: modelPath, threads: 1, chatTemplate });
@@ -112,7 +112,7 @@ test('thinking is switched by the fields of other services', async () => {
 });
 
 // ggml-org/llama.cpp#23465, unslothai/unsloth#5141
-test('Codex’s tools and results in every form', async () => {
+test('Codex’s tools and results are accepted in every form', async () => {
   const output = [{ type: 'output_text', text: 'a.c' }];
   const call = { type: 'function_call', call_id: 'a', name: 'f', arguments: '{}' };
   const input = [{ role: 'user', content: 'hi' }, call];
@@ -129,7 +129,7 @@ test('Codex’s tools and results in every form', async () => {
 });
 
 // vllm-project/vllm#53626, #9426
-test('a choice of tools that is not available is the client’s error', async () => {
+test('tool_choice for a missing tool is a client error', async () => {
   const tools = [{ type: 'function', name: 'f' }];
   for (const tool_choice of [{ type: 'web_search' }, { type: 'function', name: 'g' }, 'maybe']) {
     const { error } = await ask('/v1/responses', { input: 'hi', tools, tool_choice }, 400);
@@ -139,7 +139,7 @@ test('a choice of tools that is not available is the client’s error', async ()
 });
 
 // vllm-project/vllm#6862, charmbracelet/crush#279, NousResearch/hermes-agent#20154, datarobot-oss/datarobot-genai#264:
-// orders of turns that Mistral's templates refuse
+// orders of turns that Mistral's templates reject
 test('turns in an unusual order are accepted', { skip: shared.skip }, async () => {
   const call = { id: 'call_1', type: 'function', function: { name: 'f', arguments: '{}' } };
   const called = { role: 'assistant', content: null, tool_calls: [call] };
@@ -168,7 +168,7 @@ test('turns in an unusual order are accepted', { skip: shared.skip }, async () =
 });
 
 // ggml-org/llama.cpp#17040, openai/gpt-oss#225
-test('gpt-oss reads its thoughts before a call, next to a text as well', {
+test('gpt-oss keeps reasoning before a call in the prompt, with and without text', {
   skip: shared.skip,
 }, async () => {
   const path = 'vectors/templates/openai-gpt-oss-120b.jinja';
@@ -191,7 +191,7 @@ test('gpt-oss reads its thoughts before a call, next to a text as well', {
   await own.close();
 });
 
-test('answers and results without content are empty', async () => {
+test('answers and results without content count as empty', async () => {
   const whole = await promptTokens([hello, { role: 'assistant', content: '' }, hello]);
   for (const content of [null, undefined]) {
     assert.equal(await promptTokens([hello, { role: 'assistant', content }, hello]), whole);
@@ -206,7 +206,7 @@ test('answers and results without content are empty', async () => {
 const story = [{ role: 'user', content: 'Tell me a story about a fox.' }];
 
 // vllm-project/vllm#3574, SharpAI/SwiftLM#126, mzau/mlx-knife#68
-test('a stop string that begins and ends anywhere within tokens is not streamed', async () => {
+test('a stop string that starts or ends inside a token is not streamed', async () => {
   const { content } = (await chat(story, { max_tokens: 24 })).choices[0].message;
   for (let at = 1; at + 5 < content.length; at += 4) {
     const stop = content.slice(at, at + 5);
@@ -217,7 +217,7 @@ test('a stop string that begins and ends anywhere within tokens is not streamed'
 });
 
 // LostRuins/koboldcpp#1031
-test('text that could begin a stop string is shown when the reply ends', async () => {
+test('text that could be the start of a stop string is returned when the reply ends', async () => {
   for (const [messages, max_tokens] of /** @type {const} */ ([
     [[hello], 40],
     [story, 9],
@@ -234,7 +234,7 @@ test('text that could begin a stop string is shown when the reply ends', async (
 });
 
 // LostRuins/koboldcpp#791
-test('a stop string that is a control token', async () => {
+test('a stop string can be a control token', async () => {
   const id = 1;
   assert.equal(await engine.detokenize([id], { special: true }), '<|im_start|>');
   const body = { prompt: 'a', max_tokens: 5, temperature: 0, logit_bias: { [id]: 100 } };
@@ -244,8 +244,8 @@ test('a stop string that is a control token', async () => {
   assert.equal(other.choices[0].finish_reason, 'length');
 });
 
-// BerriAI/litellm#10686, vllm-project/vllm#27572: and the same with tools
-test('one chunk of a stream has the reason of its end, also with logprobs and tools', async () => {
+// BerriAI/litellm#10686, vllm-project/vllm#27572 (the latter with tools)
+test('exactly one chunk has a finish_reason, also with logprobs and tools', async () => {
   const tools = [{ type: 'function', function: { name: 'f' } }];
   for (const more of [
     {},
@@ -271,7 +271,7 @@ const fixed = {
 };
 
 // mudler/LocalAI#9722, sgl-project/sglang#32167, googleapis/python-genai#2868
-test('a streamed call has one index, one id, all of its arguments and its own reason of the end', async () => {
+test('a streamed call has one index, one id, all of its arguments and finish_reason tool_calls', async () => {
   const tools = [{ type: 'function', function: { name: 'f', parameters: fixed } }];
   const more = { tools, tool_choice: 'required', parallel_tool_calls: false };
   const events = await chunks([hello], { max_tokens: 200, ...more });
@@ -285,7 +285,7 @@ test('a streamed call has one index, one id, all of its arguments and its own re
 });
 
 // vllm-project/vllm#9453, abetlen/llama-cpp-python#349
-test('logprobs are those of the model, whatever the sampling', async () => {
+test('logprobs are independent of sampling options', async () => {
   const first = async (/** @type {object} */ more) => {
     const body = { max_tokens: 1, logprobs: true, top_logprobs: 5, ...more };
     return (await chat([hello], body)).choices[0].logprobs.content[0].top_logprobs;
@@ -314,7 +314,7 @@ test('logprobs are those of the model, whatever the sampling', async () => {
 });
 
 // vllm-project/vllm#4795
-test('logprobs: true without top_logprobs', async () => {
+test('logprobs: true works without top_logprobs', async () => {
   const { content } = (await chat([hello], { logprobs: true })).choices[0].logprobs;
   assert.deepEqual(
     content.map((/** @type {any} */ one) => one.top_logprobs),
@@ -336,7 +336,7 @@ test('a token with a bias of -100 is never sampled', async () => {
 });
 
 // ngxson/wllama#261, ggml-org/llama.cpp#14223
-test('concurrent chats and embeddings give the results of separate ones', async () => {
+test('concurrent chats and embeddings give the same results as separate ones', async () => {
   const asked = [
     () => chat([hello], { max_tokens: 12 }).then(({ choices }) => choices[0].message.content),
     () => chat(story, { max_tokens: 20 }).then(({ choices }) => choices[0].message.content),
@@ -348,8 +348,8 @@ test('concurrent chats and embeddings give the results of separate ones', async 
   assert.deepEqual(together, [...alone, ...alone, ...alone]);
 });
 
-// ggml-org/llama.cpp#13688, #6722, #14543: more texts than tokens, and one vector for a text
-test('a vector for each text, also when each is a token', async () => {
+// ggml-org/llama.cpp#13688, #6722, #14543: more inputs than tokens, and one vector per input
+test('each input has a vector, even if inputs are single tokens', async () => {
   const texts = Array.from({ length: 40 }, (_, i) => 'abcdefgh'[i % 8]);
   const { data, usage } = await ask('/v1/embeddings', {
     input: [...texts, 'a long text of a few words'],
@@ -364,7 +364,7 @@ test('a vector for each text, also when each is a token', async () => {
 });
 
 // ggml-org/llama.cpp#5724, #5246
-test('empty texts are refused, and the next request is answered', async () => {
+test('empty inputs are rejected, and the next request is answered', async () => {
   for (const [path, body] of /** @type {[string, object][]} */ ([
     ['/v1/embeddings', { input: '' }],
     ['/v1/embeddings', { input: ['a', ''] }],
@@ -377,7 +377,7 @@ test('empty texts are refused, and the next request is answered', async () => {
 });
 
 // ggml-org/llama.cpp#24115
-test('reasoning items without content', async () => {
+test('reasoning items without content are accepted', async () => {
   for (const item of [{ content: null }, {}, { summary: [], encrypted_content: null }]) {
     const input = [hello, { type: 'reasoning', id: 'r', summary: [], ...item }, hello];
     await ask('/v1/responses', { input, max_output_tokens: 16 });
@@ -385,13 +385,13 @@ test('reasoning items without content', async () => {
 });
 
 // lmstudio-ai/lmstudio-bug-tracker#618
-test('a path that does not exist is 404', async () => {
+test('an unknown path results in 404', async () => {
   const { error } = await ask('/v1/chat/complete', { messages: [hello] }, 404);
   assert.equal(error.code, 'not_found');
 });
 
 // ggml-org/llama.cpp#19051, #24097, guidance-ai/llguidance#265
-test('a schema is enforced or refused, never ignored', async () => {
+test('a schema is enforced or rejected, never ignored', async () => {
   const withSchema = (/** @type {object} */ schema, status = 200) =>
     ask(
       CHAT,
@@ -431,7 +431,7 @@ async function withTemplate(chatTemplate, run) {
 }
 
 // mitsuhiko/minijinja#815, nobodywho-ooo/nobodywho#61
-test('templates with {% generation %}, and with a token that the model lacks', async () => {
+test('templates may contain {% generation %} or a token that the model lacks', async () => {
   const body =
     '{% for m in messages %}{% generation %}{{ m.content }}{% endgeneration %}{% endfor %}';
   for (const template of [body, `{{ bos_token + messages[0].content }}`]) {
@@ -442,7 +442,7 @@ test('templates with {% generation %}, and with a token that the model lacks', a
 });
 
 // ggml-org/llama.cpp#11402
-test('a conversation that the template always refuses answers 400 with the template’s message', async () => {
+test('a conversation that the template rejects results in 400 with the template’s message', async () => {
   const template =
     "{{ raise_exception('roles must alternate') if messages|length > 1 }}{{ messages[0].content }}";
   await withTemplate(template, async (run) => {
@@ -454,7 +454,7 @@ test('a conversation that the template always refuses answers 400 with the templ
 });
 
 // ggml-org/llama.cpp#16983
-test('a conversation that has filled the context does not end the next one', async () => {
+test('a conversation that filled the context does not affect the next one', async () => {
   const small = await createEngine({ file: modelPath, threads: 1, contextSize: 64 });
   const [before, own] = [handle, createHandler(small)];
   handle = own;

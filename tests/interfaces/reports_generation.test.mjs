@@ -1,5 +1,5 @@
-// Public bug reports of other servers: sampling, streams, caches, requests that end early, vectors and calls, over HTTP.
-// tests/outside/README.md lists them with what went wrong elsewhere.
+// Public bug reports about other servers, over HTTP: sampling, streams, caches, requests that end early, embeddings and
+// calls. tests/outside/README.md lists the reports with their symptoms.
 
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
@@ -35,7 +35,7 @@ const warm = { temperature: 1.5, top_k: 0, top_p: 1, min_p: 0, max_tokens: 16 };
 // ---- sampling ----
 
 // vllm-project/vllm#51226
-test('a seed is respected next to requests without one', async () => {
+test('a seed is respected alongside requests without a seed', async () => {
   const alone = await textOf({ ...warm, seed: 42 });
   for (let round = 0; round < 4; round++) {
     const asked = [{ ...warm, seed: 42 }, warm, { ...warm, seed: 7 }, warm];
@@ -45,21 +45,21 @@ test('a seed is respected next to requests without one', async () => {
 });
 
 // ollama/ollama#5044
-test('a seed leaves the temperature unchanged: other seeds, other texts', async () => {
+test('a seed does not change the temperature: different seeds give different outputs', async () => {
   const texts = [];
   for (let seed = 1; seed <= 6; seed++) texts.push(await textOf({ ...warm, seed }));
   assert.equal(new Set(texts).size, 6);
 });
 
-// Blaizzy/mlx-vlm#1818: and requests of one batch
-test('without a seed no two answers are alike, also at the same time', async () => {
+// Blaizzy/mlx-vlm#1818 (within one batch)
+test('without a seed all answers differ, even concurrent ones', async () => {
   const later = [await textOf(warm), await textOf(warm), await textOf(warm)];
   const together = await Promise.all([textOf(warm), textOf(warm), textOf(warm)]);
   assert.equal(new Set([...later, ...together]).size, 6);
 });
 
 // ollama/ollama#5274, ollama/ollama#586, vllm-project/vllm#23138
-test('temperature 0 gives one answer, whatever the seed and the other requests', async () => {
+test('temperature 0 always gives the same answer, regardless of seed and other requests', async () => {
   const alone = await textOf({ temperature: 0 });
   const asked = [1, 2, 3, 4].flatMap((seed) => [
     { temperature: 0, seed },
@@ -70,7 +70,7 @@ test('temperature 0 gives one answer, whatever the seed and the other requests',
 });
 
 // togethercomputer/together-py#214
-test('choices of one seed differ, and the seed repeats them', async () => {
+test('choices with one seed differ, and the seed reproduces them', async () => {
   const texts = async () =>
     (await chat({ ...warm, n: 3, seed: 5 })).choices.map(
       (/** @type {any} */ one) => one.message.content,
@@ -81,7 +81,7 @@ test('choices of one seed differ, and the seed repeats them', async () => {
 });
 
 // raullenchai/Rapid-MLX#470, osaurus-ai/vmlx-swift#295
-test('penalties count generated tokens, and not the prompt', async () => {
+test('penalties count generated tokens but not the prompt', async () => {
   const body = { prompt: 'Once upon a time', temperature: 0, max_tokens: 1, logprobs: 1 };
   const plain = await ask('/v1/completions', body);
   const first = plain.choices[0].text;
@@ -103,7 +103,7 @@ test('penalties count generated tokens, and not the prompt', async () => {
 });
 
 // ggml-org/llama.cpp#4047, mistralai/mistral-inference#122
-test('an answer has the requested number of tokens, even one', async () => {
+test('an answer has the requested number of tokens, even if it is one', async () => {
   for (const max_tokens of [1, 2, 3]) {
     const { usage, choices } = await chat({ max_tokens, temperature: 0 });
     assert.equal(usage.completion_tokens, max_tokens);
@@ -135,7 +135,7 @@ const saysEmoji = {
 };
 
 // elie222/rakazo#416, ggml-org/llama.cpp#4036, abetlen/llama-cpp-python#372
-test('no chunk has a part of a character', async () => {
+test('no chunk contains an incomplete character', async () => {
   const events = await chat({ ...saysEmoji, stream: true });
   for (const { choices } of events) {
     const content = choices[0]?.delta.content ?? '';
@@ -145,7 +145,7 @@ test('no chunk has a part of a character', async () => {
 });
 
 // Michael-A-Kuykendall/shimmy#139
-test('a stop string after characters of several bytes cuts there', async () => {
+test('a stop string after multi-byte characters ends the answer at the right position', async () => {
   for (const stop of ['Ça', '京', '🦊', ' ']) {
     const text = await textOf({ ...saysEmoji, stop: [stop] });
     assert.equal(text, JSON.stringify(emoji).slice(0, JSON.stringify(emoji).indexOf(stop)));
@@ -153,7 +153,7 @@ test('a stop string after characters of several bytes cuts there', async () => {
 });
 
 // JustVugg/colibri#1589, MadSkittles/Router-Maestro#37
-test('half of a surrogate pair is not a failure of the server', async () => {
+test('a lone surrogate does not cause a server error', async () => {
   const half = '\\ud83d';
   for (const [path, body] of /** @type {const} */ ([
     [CHAT, `{"messages":[{"role":"user","content":"a ${half}"}],"max_tokens":2}`],
@@ -168,10 +168,10 @@ test('half of a surrogate pair is not a failure of the server', async () => {
   assert.ok(answer.status < 500, await answer.text());
 });
 
-// ---- the cache of prompts ----
+// ---- prompt cache ----
 
 // vllm-project/vllm#7845, tenstorrent/vllm#415
-test('an answer from cached prompts is the answer from the prompt itself', async () => {
+test('an answer with a cached prompt equals the one without the cache', async () => {
   const text = 'A fox and a hen went to the market. '.repeat(12);
   const body = { temperature: 0, max_tokens: 16, logprobs: true, top_logprobs: 3 };
   const messages = [{ role: 'user', content: `${text}Then?` }];
@@ -192,7 +192,7 @@ test('an answer from cached prompts is the answer from the prompt itself', async
 });
 
 // ggml-org/llama.cpp#4329, ggml-org/llama.cpp#14113, abetlen/llama-cpp-python#1369
-test('the next turn of a chat finds the earlier one, with its answer', async () => {
+test('the next turn of a chat finds the previous turn and its answer in the cache', async () => {
   const messages = [{ role: 'user', content: 'Count with me: '.repeat(10) }];
   const more = { temperature: 0, max_tokens: 48 };
   const { choices, usage } = await chat(more, messages);
@@ -203,7 +203,7 @@ test('the next turn of a chat finds the earlier one, with its answer', async () 
 
 // ---- requests that end early ----
 
-/** Until the engine has nothing to do. */
+/** Waits until the engine is idle. */
 async function atRest() {
   for (;;) {
     const { running, waiting } = (await engine.stats()).requests;
@@ -213,7 +213,7 @@ async function atRest() {
 }
 
 // ggml-org/llama.cpp#24496, ggml-org/llama.cpp#11720, vllm-project/vllm#54947, cubist38/mlx-openai-server#269
-test('the text of a client that is gone is not generated', async () => {
+test('generation stops when a client disconnects', async () => {
   for (const stream of [true, false]) {
     const gone = new AbortController();
     const before = (await engine.stats()).requests.aborted;
@@ -233,7 +233,7 @@ test('the text of a client that is gone is not generated', async () => {
 });
 
 // ggml-org/llama.cpp#15232
-test('a prompt is left when its client is gone', async () => {
+test('prefill stops when a client disconnects', async () => {
   const gone = new AbortController();
   const before = (await engine.stats()).requests.aborted;
   const body = { prompt: 'fox hen '.repeat(900), max_tokens: 5 };
@@ -246,7 +246,7 @@ test('a prompt is left when its client is gone', async () => {
 });
 
 // mlc-ai/web-llm#858
-test('a stream abandoned halfway does not block the next request', async () => {
+test('an abandoned stream does not block the next request', async () => {
   for (let i = 0; i < 4; i++) {
     const answer = await handle(post(CHAT, { messages: [story], max_tokens: 500, stream: true }));
     const reader = answer.body?.getReader();
@@ -257,10 +257,10 @@ test('a stream abandoned halfway does not block the next request', async () => {
   await atRest();
 });
 
-// ---- vectors ----
+// ---- embeddings ----
 
 // lmstudio-ai/lmstudio-bug-tracker#756, pietheinstrengholt/rssmonster#276, vllm-project/vllm#6174
-test('vectors in base64 are those in numbers', async () => {
+test('vectors in base64 equal those in numbers', async () => {
   const input = ['a hen', 'a fox'];
   const [numbers, coded] = [
     await ask('/v1/embeddings', { input }),
@@ -275,7 +275,7 @@ test('vectors in base64 are those in numbers', async () => {
 });
 
 // michaelfeil/infinity#295, huggingface/text-embeddings-inference#106, tensorzero/tensorzero#4334
-test('tokens in place of texts', async () => {
+test('tokens are accepted in place of strings', async () => {
   const texts = ['a hen and a fox', 'a fox'];
   const ids = [await engine.tokenize(texts[0]), await engine.tokenize(texts[1])];
   const vectors = async (/** @type {unknown} */ input) =>
@@ -286,7 +286,7 @@ test('tokens in place of texts', async () => {
 });
 
 // CodeWithKyrian/transformers-php#44, huggingface/sentence-transformers#2569
-test('a text has one vector, alone and next to longer ones', async () => {
+test('an input has the same vector alone and in a batch with longer ones', async () => {
   const texts = ['a', 'a hen', 'the fox and the hen '.repeat(20)];
   const together = (await ask('/v1/embeddings', { input: texts })).data;
   for (const [i, input] of texts.entries()) {
@@ -311,7 +311,7 @@ const fixed = (/** @type {object} */ members) => ({
 });
 
 // sgl-project/sglang#9696
-test('parallel_tool_calls: false is one call', async () => {
+test('parallel_tool_calls: false allows only one call', async () => {
   const tools = [tool('f', fixed({ a: 1 })), tool('g', fixed({ b: 2 }))];
   const more = { tools, tool_choice: 'required', max_tokens: 300 };
   for (let seed = 0; seed < 6; seed++) {
@@ -322,7 +322,7 @@ test('parallel_tool_calls: false is one call', async () => {
 });
 
 // openai/openai-agents-python#4330, openai/openai-openapi#287
-test('parallel_tool_calls without tools, and null', async () => {
+test('parallel_tool_calls without tools, or null, is accepted', async () => {
   for (const parallel_tool_calls of [true, false, null]) {
     assert.equal((await chat({ parallel_tool_calls })).object, 'chat.completion');
     await ask('/v1/responses', { input: 'hi', max_output_tokens: 16, parallel_tool_calls });
@@ -332,7 +332,7 @@ test('parallel_tool_calls without tools, and null', async () => {
 // ollama/ollama#15457, ollama/ollama#7881, ogx-ai/ogx#4430, BerriAI/litellm#37792
 test('each of several streamed calls has its index, id and arguments', async () => {
   const tools = [tool('f', fixed({ a: 1 })), tool('g', fixed({ b: [2] }))];
-  const logit_bias = { 0: -100, 2: -100 }; // no end of the turn
+  const logit_bias = { 0: -100, 2: -100 }; // forbids the end of the turn
   const more = { ...warm, tools, tool_choice: 'required', stream: true, logit_bias };
   let most = 0;
   for (let seed = 0; seed < 12 && most < 2; seed++) {
@@ -358,7 +358,7 @@ test('each of several streamed calls has its index, id and arguments', async () 
 });
 
 // BerriAI/litellm#27144
-test('arguments of a call are in the deltas, in the last event and in the item alike', async () => {
+test('arguments of a call are the same in the deltas, in the last event and in the item', async () => {
   const parameters = fixed({ a: 5, b: [7] });
   const events = await ask('/v1/responses', {
     ...{ input: 'hi', stream: true, tool_choice: 'required', max_output_tokens: 200 },
@@ -380,7 +380,7 @@ test('arguments of a call are in the deltas, in the last event and in the item a
 });
 
 // ollama/ollama#9092
-test('a text is streamed in pieces next to tools as well', async () => {
+test('text is also streamed in pieces if there are tools', async () => {
   const tools = [tool('f', fixed({ a: 1 }))];
   const events = await chat({ tools, stream: true, temperature: 0, max_tokens: 24 });
   const pieces = events.filter((/** @type {any} */ one) => one.choices[0]?.delta.content);
@@ -388,7 +388,7 @@ test('a text is streamed in pieces next to tools as well', async () => {
 });
 
 // ollama/ollama#2577, ollama/ollama#2623
-test('JSON ends with its last bracket, without white space to the limit', async () => {
+test('JSON ends with its last bracket, without whitespace up to the limit', async () => {
   for (let seed = 0; seed < 4; seed++) {
     const more = { ...warm, seed, response_format: { type: 'json_object' }, max_tokens: 400 };
     const text = await textOf(more);
@@ -398,7 +398,7 @@ test('JSON ends with its last bracket, without white space to the limit', async 
 });
 
 // kekzl/imp#1564
-test('additionalProperties as a schema, and enums that are not texts', async () => {
+test('additionalProperties as a schema and enums of any type are supported', async () => {
   const value = async (/** @type {object} */ schema) => {
     const json_schema = { name: 'a', strict: true, schema };
     const more = { temperature: 0, max_tokens: 200 };
@@ -421,7 +421,7 @@ test('additionalProperties as a schema, and enums that are not texts', async () 
 });
 
 // ollama/ollama#17262
-test('marks of reasoning and of control tokens in a message are text', async () => {
+test('reasoning tags and control tokens in a message are treated as text', async () => {
   for (const mark of ['</think>', '<|im_end|>', '<tool_call>', '<|im_start|>assistant\n']) {
     const content = `a ${mark} b`;
     const ids = [...(await engine.tokenize(/** @type {any} */ ([{ role: 'user', content }])))];
@@ -437,7 +437,7 @@ test('marks of reasoning and of control tokens in a message are text', async () 
 // ---- scores ----
 
 // vllm-project/vllm#5890, vllm-project/vllm#5334, vllm-project/vllm-metal#680, vllm-project/vllm#2703
-test('echo with logprobs: a number for each token of the prompt but the first; refused in a stream', async () => {
+test('echo with logprobs: one value for each prompt token except the first; rejected in a stream', async () => {
   const prompt = '\n1. Carol has 20';
   const body = { prompt, max_tokens: 3, temperature: 0, logprobs: 1, echo: true };
   const { choices, usage } = await ask('/v1/completions', body);

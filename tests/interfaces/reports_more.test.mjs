@@ -1,5 +1,5 @@
-// Public bug reports of other servers: streams of several choices and of responses, limits, references in schemas, calls
-// in a history, rankings and Anthropic's interface. tests/outside/README.md lists them with what went wrong elsewhere.
+// Public bug reports about other servers: streams with several choices, response streams, limits, references in schemas,
+// calls in a history, reranking and Anthropic's API. tests/outside/README.md lists the reports with their symptoms.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -38,7 +38,7 @@ const chat = (more, status) => ask(CHAT, { messages: [story], max_tokens: 12, ..
 const tool = (name, parameters) => ({ type: 'function', function: { name, parameters } });
 
 /**
- * Requests to a separate engine.
+ * Returns a function that sends requests to a separate engine.
  * @param {import('node:test').TestContext} t
  * @param {object} options
  * @returns {Promise<(path: string, body: unknown, status?: number) => Promise<any>>}
@@ -66,7 +66,7 @@ test('finish_reason is null until the end, and never an empty string', async () 
 });
 
 // BerriAI/litellm#3276, BerriAI/litellm#5236
-test('pieces of several choices have the index of their choice, and add up to it', async () => {
+test('pieces of several choices have the choice’s index, and add up to its text', async () => {
   for (const [path, body] of /** @type {[string, object][]} */ ([
     [CHAT, { messages: [story] }],
     [COMPLETIONS, { prompt: 'Once upon a time' }],
@@ -88,7 +88,7 @@ test('pieces of several choices have the index of their choice, and add up to it
 });
 
 // tenstorrent/tt-inference-server#632, ikawrakow/ik_llama.cpp#2189
-test('tokens are counted once in a stream of a completion, at its end', async () => {
+test('a streamed completion reports token counts once, at its end', async () => {
   const stream_options = { include_usage: true };
   const asked = { prompt: 'Once', stream: true, stream_options, max_tokens: 5, temperature: 0 };
   const events = await ask(COMPLETIONS, asked);
@@ -128,14 +128,14 @@ test('the events of a response are numbered, have indices, and are complete', as
 // ---- limits ----
 
 // abetlen/llama-cpp-python#1907
-test('max_completion_tokens limits a chat, also next to max_tokens', async () => {
+test('max_completion_tokens limits a chat, even if max_tokens is given', async () => {
   for (const more of [{ max_tokens: undefined }, { max_tokens: 9 }, { max_tokens: null }]) {
     const { usage } = await chat({ temperature: 0, max_completion_tokens: 3, ...more });
     assert.equal(usage.completion_tokens, 3);
   }
 });
 
-// JustVugg/colibri#260: clients send the limit of another model
+// JustVugg/colibri#260: clients send the limit of a different model
 test('a limit beyond the context is not an error', async () => {
   const stop = [' ', '.'];
   for (const max_tokens of [32_000, 4_294_967_295]) {
@@ -145,15 +145,15 @@ test('a limit beyond the context is not an error', async () => {
 });
 
 // RooCodeInc/Roo-Code#10149, alondmnt/joplin-plugin-jarvis#84
-test('a negative limit is refused with its value, except -1, which means no limit', async () => {
+test('a negative limit is rejected with its value, except -1, which means no limit', async () => {
   const { error } = await chat({ max_tokens: -24 }, 400);
   assert.equal(error.param, 'max_tokens');
   assert.match(error.message, /-24/);
   assert.equal((await chat({ max_tokens: -1, stop: [' '] })).choices[0].finish_reason, 'stop');
 });
 
-// gonka-ai/gonka#1170: ids outside of the vocabulary ended vLLM's engine
-test('a token that the model lacks is refused, and the next request is answered', async () => {
+// gonka-ai/gonka#1170: ids outside the vocabulary crashed vLLM's engine
+test('an unknown token id is rejected, and the next request is answered', async () => {
   for (const id of ['100000', '4294967295', '99999999999999999999']) {
     await chat({ logit_bias: { [id]: 5 } }, 400);
     await ask(COMPLETIONS, { prompt: [Number(id)], max_tokens: 1 }, 400);
@@ -178,7 +178,7 @@ const parsedOf = async (schema) =>
   JSON.parse((await withSchema(schema)).choices[0].message.content);
 
 // ggml-org/llama.cpp#24096: the answer was the reasoning
-test('a JSON object is one after reasoning as well', { skip: shared.skip }, async (t) => {
+test('json_object also gives an object after reasoning', { skip: shared.skip }, async (t) => {
   const path = join(shared.path, 'vectors/templates/Qwen-Qwen3-0.6B.jinja');
   const other = await openOther(t, {
     file: modelPath,
@@ -193,14 +193,15 @@ test('a JSON object is one after reasoning as well', { skip: shared.skip }, asyn
       chat_template_kwargs: { enable_thinking },
     });
     const [{ message, finish_reason }] = choices;
-    if (finish_reason === 'length') assert.equal(message.content ?? '', '', 'it only thought');
+    if (finish_reason === 'length')
+      assert.equal(message.content ?? '', '', 'only reasoning was generated');
     else assert.deepEqual(JSON.parse(message.content), { status: 'ok' });
     if (!enable_thinking) assert.equal(finish_reason, 'stop');
   }
 });
 
 // ggml-org/llama.cpp#16790
-test('a reference may lead into a list of schemas', async () => {
+test('a reference may point into a list of schemas', async () => {
   const schema = {
     ...{ type: 'object', required: ['tree'], additionalProperties: false },
     properties: {
@@ -231,7 +232,7 @@ test('definitions that refer to each other are enforced, including enums', async
 });
 
 // mlc-ai/xgrammar#774: such references allowed anything
-test('a reference that leads nowhere is refused with its place', async () => {
+test('an unresolved reference is rejected with its path', async () => {
   for (const $ref of [
     ...['https://example.com/schema.json', 'other.json', 'other.json#/$defs/value'],
     ...['#named-anchor', '/$defs/Name', '#/$defs/Other', '#/$defs/Name/properties'],
@@ -248,7 +249,7 @@ test('a reference that leads nowhere is refused with its place', async () => {
 });
 
 // ggml-org/llama.cpp#26596, unslothai/unsloth#9923, openclaw/openclaw#63509
-test('bounds of thousands in the schemas of many tools are compiled', async () => {
+test('bounds in the thousands in the schemas of many tools are compiled', async () => {
   const finding = {
     ...{ type: 'object', required: ['title', 'text'], additionalProperties: false },
     properties: {
@@ -268,7 +269,7 @@ test('bounds of thousands in the schemas of many tools are compiled', async () =
 // ---- calls ----
 
 // sigoden/aichat#1296, sigoden/aichat#1217, qwersyk/Newelle#429
-test('earlier calls without an id, or with arguments that are empty', async () => {
+test('earlier calls without an id, or with empty arguments, are accepted', async () => {
   /** @type {number[]} */
   const counts = [];
   for (const [id, args] of [
@@ -286,7 +287,7 @@ test('earlier calls without an id, or with arguments that are empty', async () =
 });
 
 // agno-agi/agno#6303, writer/writer-framework#675
-test('a call of a tool without parameters has an empty object of arguments', async () => {
+test('a call of a tool without parameters has an empty object as arguments', async () => {
   const empty = { type: 'object', properties: {}, additionalProperties: false };
   for (const parameters of [undefined, empty]) {
     for (const stream of [false, true]) {
@@ -306,7 +307,7 @@ test('a call of a tool without parameters has an empty object of arguments', asy
 // ---- templates ----
 
 // huggingface/transformers.js#1176
-test('a template may cut the reasoning off as DeepSeek’s does', async (t) => {
+test('a template may remove the reasoning, like DeepSeek’s', async (t) => {
   const template =
     "{% for m in messages %}{% set content = m['content'] %}{% if '</think>' in content %}" +
     "{% set content = content.split('</think>')[-1] %}{% endif %}{{ content }}|{% endfor %}";
@@ -316,10 +317,10 @@ test('a template may cut the reasoning off as DeepSeek’s does', async (t) => {
   assert.equal(prompt, 'hi|Yes.|hi|');
 });
 
-// ---- rankings and vectors ----
+// ---- reranking and embeddings ----
 
 // mudler/LocalAI#7189, mudler/LocalAI#6700, run-llama/llama_index#20597
-test('a ranking is sorted by score, cut to top_n, and says which text each is', {
+test('a ranking is sorted by score, cut to top_n, and contains the index of each document', {
   skip: shared.skip,
 }, async (t) => {
   const file = join(shared.path, 'vectors/reference-more/models/bert-rank.gguf');
@@ -346,7 +347,7 @@ test('a ranking is sorted by score, cut to top_n, and says which text each is', 
 });
 
 // kekzl/imp#890
-test('dimensions are applied or refused, and inputs over the context are refused', async () => {
+test('dimensions are applied or rejected, and inputs longer than the context are rejected', async () => {
   const [{ embedding }] = (await ask('/v1/embeddings', { input: 'a hen' })).data;
   const [short] = (await ask('/v1/embeddings', { input: 'a hen', dimensions: 8 })).data;
   assert.equal(short.embedding.length, 8);
@@ -361,10 +362,10 @@ test('dimensions are applied or refused, and inputs over the context are refused
   await ask('/v1/embeddings', { input: 'word '.repeat(9000) }, 400);
 });
 
-// ---- Anthropic's interface ----
+// ---- Anthropic's API ----
 
 // router-for-me/CLIProxyAPI#679: system and tools were not counted
-test('tokens counted in advance are those of the answer', async () => {
+test('tokens counted in advance equal those of the answer', async () => {
   const input_schema = { type: 'object', properties: { city: { type: 'string' } } };
   const asked = {
     messages: [hello],
@@ -382,7 +383,7 @@ test('tokens counted in advance are those of the answer', async () => {
 });
 
 // BerriAI/litellm#31069: 0 at the beginning of a stream
-test('tokens of the cache are counted in a stream as in a whole answer', async () => {
+test('cached tokens are counted in a stream like in a full response', async () => {
   const system = 'A fox and a hen lived near the river, and they were friends. '.repeat(6);
   const asked = { messages: [hello], system, max_tokens: 2, temperature: 0 };
   await ask(MESSAGES, asked);

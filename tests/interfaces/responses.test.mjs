@@ -1,5 +1,5 @@
-// POST /v1/responses (wick-llm/openai): asked by OpenAI's client over an engine, and over a fake one for calls
-// of tools, reasoning and failures.
+// POST /v1/responses (wick-llm/openai): with OpenAI's client and an engine, and with a fake engine for tool calls,
+// reasoning and failures.
 
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
@@ -32,7 +32,7 @@ function serverOf(engine) {
   return { client, post };
 }
 
-/** @param {Response} response @returns {Promise<any[]>} the events, whose names are their types */
+/** @param {Response} response @returns {Promise<any[]>} the events, whose names must equal their types */
 async function eventsOf(response) {
   assert.equal(response.status, 200);
   assert.match(String(response.headers.get('content-type')), /^text\/event-stream/);
@@ -47,7 +47,7 @@ async function eventsOf(response) {
   });
 }
 
-/** @param {any} response @returns {any} the same without what is new each time */
+/** @param {any} response @returns {any} the same without members that differ each time */
 const constant = (response) =>
   JSON.parse(JSON.stringify(response), (key, value) =>
     ['id', 'created_at', 'output_text', 'output_parsed', 'parsed', 'parsed_arguments'].includes(key)
@@ -66,7 +66,7 @@ describe('OpenAI’s client', () => {
   });
   after(() => engine.close());
 
-  test('a text is answered as a chat completion', async () => {
+  test('a prompt is answered like a chat completion', async () => {
     const messages = [
       { role: /** @type {const} */ ('system'), content: 'You are Wick.' },
       { role: /** @type {const} */ ('user'), content: question },
@@ -94,7 +94,7 @@ describe('OpenAI’s client', () => {
     assert.equal(items.output_text, response.output_text);
   });
 
-  test('the events of a stream add up to the whole', async () => {
+  test('the events of a stream add up to the full response', async () => {
     for (const body of [
       { model: 'any', input: 'What is Wick?', temperature: 0 },
       { model: 'any', input: question, temperature: 0, max_output_tokens: 12 },
@@ -123,7 +123,7 @@ describe('OpenAI’s client', () => {
     }
   });
 
-  test('a text has the format that is requested', async () => {
+  test('the output has the requested format', async () => {
     const schema = {
       ...{ type: 'object', additionalProperties: false, required: ['animal', 'legs'] },
       properties: { animal: { enum: ['fox', 'hen'] }, legs: { type: 'integer', maximum: 9 } },
@@ -142,7 +142,7 @@ describe('OpenAI’s client', () => {
     assert.deepEqual(more, {});
   });
 
-  test('tokens have their probabilities if they are requested, whole and streamed', async () => {
+  test('tokens have logprobs if they are requested, streamed or not', async () => {
     const { client } = server;
     const body = any({ model: 'any', input: question, temperature: 0, max_output_tokens: 12 });
     const include = ['message.output_text.logprobs'];
@@ -158,7 +158,7 @@ describe('OpenAI’s client', () => {
       assert.equal(logprobs.map((/** @type {any} */ { token }) => token).join(''), text);
       for (const { logprob, top_logprobs: top, bytes, token } of logprobs) {
         assert.ok(logprob <= 0 && top.length === count);
-        if (count > 0) assert.deepEqual(top[0], { token, logprob, bytes }); // it was the likeliest
+        if (count > 0) assert.deepEqual(top[0], { token, logprob, bytes }); // the most likely token
       }
       const reports = [];
       let done;
@@ -175,15 +175,18 @@ describe('OpenAI’s client', () => {
     assert.deepEqual(any(silent.output)[0].content[0].logprobs, []);
   });
 
-  test('a client that leaves ends its request', async () => {
+  test('a client that disconnects cancels its request', async () => {
     const stream = await server.client.responses.create({
       ...{ model: 'any', input: question, stream: true },
     });
     for await (const event of stream) if (event.type === 'response.output_text.delta') break;
-    await waitUntil(async () => (await engine.stats()).requests.running === 0, 'its end');
+    await waitUntil(
+      async () => (await engine.stats()).requests.running === 0,
+      'the request to end',
+    );
   });
 
-  test('invalid or missing fields are refused by name', async () => {
+  test('errors about invalid or missing fields name the field', async () => {
     const tool = { type: 'function', name: 'f', parameters: {} };
     const tools = [tool];
     for (const [body, param, code] of /** @type {[object, string, string][]} */ ([
@@ -275,7 +278,7 @@ test('images are parts of the message', async () => {
   assert.deepEqual([refused.status, error.param], [400, 'input[0].content[1]']);
 });
 
-describe('calls of tools', () => {
+describe('tool calls', () => {
   const calls = [
     { id: 'call_a', type: 'function', function: { name: 'weather', arguments: '{"at":"Rome"}' } },
     { id: 'call_b', type: 'function', function: { name: 'time', arguments: '{}' } },
@@ -329,7 +332,7 @@ describe('calls of tools', () => {
     },
   ];
 
-  test('are items of the output, whole and streamed, after reasoning and text', async () => {
+  test('are output items, streamed or not, after reasoning and text', async () => {
     const { asked, engineOf } = madeUp();
     const { client, post } = serverOf(engineOf(message, deltas, 'tool_calls'));
     const body = {
@@ -376,7 +379,7 @@ describe('calls of tools', () => {
     assert.deepEqual(asked[1].stream_options, { include_usage: true });
   });
 
-  test('results of calls are read as messages', async () => {
+  test('results of calls become messages', async () => {
     const { asked, engineOf } = madeUp();
     const { client } = serverOf(engineOf({ role: 'assistant', content: 'Dry.' }, [], 'stop'));
     const response = await client.responses.create({
@@ -405,7 +408,7 @@ describe('calls of tools', () => {
     ]);
   });
 
-  test('a call that is cut off is incomplete', async () => {
+  test('a truncated call is incomplete', async () => {
     const { engineOf } = madeUp();
     const { post } = serverOf(engineOf(message, deltas.slice(0, 6), 'length'));
     const events = await eventsOf(await post({ input: 'a', stream: true }));
@@ -425,7 +428,7 @@ describe('calls of tools', () => {
     assert.equal(whole.output.length, 1);
   });
 
-  test('probabilities of a message are those of its tokens, not of reasoning and calls', () => {
+  test('logprobs of a message include its tokens, but not reasoning and calls', () => {
     const events = new ResponseEvents({});
     const one = (/** @type {string} */ token) => ({
       token,
@@ -436,7 +439,7 @@ describe('calls of tools', () => {
     const add = (/** @type {object} */ delta, /** @type {string[]} */ ...tokens) =>
       events.add({ choices: [{ delta, logprobs: { content: tokens.map(one) } }] });
     add({ reasoning_content: 'Hm.' }, 'H', 'm.');
-    add({}, '</think>'); // of no text
+    add({}, '</think>'); // a token without text
     add({ content: 'Lo' }, 'Lo');
     add({}, 'o');
     add({ content: 'ok' }, 'k');
@@ -451,7 +454,7 @@ describe('calls of tools', () => {
     assert.deepEqual(tokens, [undefined, ['Lo', 'o', 'k'], undefined]);
   });
 
-  test('a failure of the engine is the last event', async () => {
+  test('an engine failure is the last event', async () => {
     const { engineOf } = madeUp();
     const failure = Object.assign(new Error('It crashed'), {
       name: 'WickError',

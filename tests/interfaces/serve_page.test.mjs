@@ -1,4 +1,4 @@
-// `wick serve` in Node, Deno and Bun: OpenAI's interface by curl, and the page at /, used as a person would.
+// `wick serve` in Node, Deno and Bun: OpenAI's API with curl, and the page at /, operated like a user would.
 
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
@@ -22,7 +22,7 @@ const runtimes = {
 
 for (const [name, { find, flags }] of Object.entries(runtimes)) {
   const { path, skip } = find();
-  test(`${name}: answers, streams, and clients that leave`, { skip }, async (t) => {
+  test(`${name}: answers, streams, and clients that disconnect`, { skip }, async (t) => {
     const args = [...flags, cli, 'serve', modelPath, '--port', '0', '--threads', '2'];
     const server = await startPrinting(path, args);
     t.after(() => server.close());
@@ -65,7 +65,7 @@ describe('the page', { skip: locate('chromium').skip }, () => {
     await server?.close();
   });
 
-  test('a key, a question, its answer, and one that is stopped', async () => {
+  test('a key is entered, a question is answered, and an answer is stopped', async () => {
     const page = await browser.newPage();
     page.setDefaultTimeout(PATIENCE_MS);
     /** @type {string[]} */
@@ -84,7 +84,7 @@ describe('the page', { skip: locate('chromium').skip }, () => {
     await page.getByText(/\d+ tokens, \d+ per second/).waitFor();
     const answer = String(await page.locator('.assistant').first().textContent());
     assert.ok(answer.length > 20, answer);
-    await page.route('**/v1/chat/completions', () => {}); // it is not answered
+    await page.route('**/v1/chat/completions', () => {}); // never answered
     await box.fill('And then?');
     await page.getByRole('button', { name: 'Send' }).click();
     await page.getByRole('button', { name: 'Stop' }).click();

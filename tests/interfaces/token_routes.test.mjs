@@ -1,5 +1,4 @@
-// The routes of llama.cpp's server that count and render (wick-llm/openai), and the paths of other servers for the same
-// routes.
+// Routes of llama.cpp's server that count and render (wick-llm/openai), and the paths of the same routes on other servers.
 
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
@@ -25,7 +24,7 @@ describe('routes that count and render', () => {
   });
   after(() => engine.close());
 
-  /** @param {string} path @param {object} [body] @returns {Promise<any>} its JSON, with the status */
+  /** @param {string} path @param {object} [body] @returns {Promise<any>} the JSON response, with the status */
   async function ask(path, body) {
     const headers = { 'content-type': 'application/json' };
     const init = body ? { method: 'POST', headers, body: JSON.stringify(body) } : {};
@@ -33,7 +32,7 @@ describe('routes that count and render', () => {
     return { status: response.status, ...(await response.json()) };
   }
 
-  test('/tokenize gives ids, or ids with their text', async () => {
+  test('/tokenize returns ids, or ids with their text', async () => {
     const content = 'A fox — 🦊<|im_end|>';
     const plain = await engine.tokenize(content, { addSpecial: false });
     const { tokens, count, max_model_len: most } = await ask('/tokenize', { content });
@@ -54,7 +53,7 @@ describe('routes that count and render', () => {
     assert.ok(text.tokens.length > tokens.length);
   });
 
-  test('/tokenize has the shapes of vLLM: a prompt, or a conversation', async () => {
+  test('/tokenize accepts vLLM’s formats: a prompt, or a conversation', async () => {
     const { tokens } = await ask('/v1/tokenize', { model: 'small', prompt: 'A fox' });
     assert.deepEqual(tokens, await engine.tokenize('A fox'));
     const chat = await ask('/tokenize', { messages, tools: [tool] });
@@ -65,7 +64,7 @@ describe('routes that count and render', () => {
     assert.ok(chat.count > (await ask('/tokenize', { messages })).count);
   });
 
-  test('/detokenize gives the text of ids', async () => {
+  test('/detokenize returns the text of ids', async () => {
     const content = 'A fox — 🦊<|im_end|>';
     const { tokens } = await ask('/tokenize', { content });
     assert.equal((await ask('/detokenize', { tokens })).content, content);
@@ -73,7 +72,7 @@ describe('routes that count and render', () => {
     assert.equal((await ask('/detokenize', { tokens: [] })).content, '');
   });
 
-  test('/apply-template gives the prompt of a conversation', async () => {
+  test('/apply-template returns the prompt for a conversation', async () => {
     const { prompt } = await ask('/apply-template', { messages });
     assert.equal(prompt, await engine.applyTemplate(messages));
     assert.match(prompt, /Tell me a story\./);
@@ -87,13 +86,13 @@ describe('routes that count and render', () => {
     const props = await ask('/props');
     const { contextSize, chatTemplate } = await engine.info();
     assert.equal(props.default_generation_settings.n_ctx, contextSize);
-    assert.equal(props.chat_template, toolTemplate); // the option's, in place of the file's
+    assert.equal(props.chat_template, toolTemplate); // the option replaces the file's template
     assert.equal(chatTemplate, toolTemplate);
     assert.equal(props.model_alias, 'small');
     assert.equal(props.eos_token, '<|im_end|>');
   });
 
-  test('paths of other servers lead to the same routes', async () => {
+  test('paths of other servers reach the same routes', async () => {
     const body = { messages, max_tokens: 2, temperature: 0 };
     const { choices } = await ask('/v1/chat/completions', body);
     assert.deepEqual((await ask('/chat/completions', body)).choices, choices);
@@ -119,7 +118,7 @@ describe('routes that count and render', () => {
     }
   });
 
-  test('invalid fields are refused by name', async () => {
+  test('errors about invalid fields name the field', async () => {
     for (const [path, body, param] of /** @type {[string, object, string][]} */ ([
       ['/tokenize', {}, 'content'],
       ['/tokenize', { content: 5 }, 'content'],

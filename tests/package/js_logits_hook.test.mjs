@@ -75,8 +75,8 @@ for (const [host, open] of /** @type {[string, (t: any) => Promise<Engine>][]} *
         logits.fill(Number.NEGATIVE_INFINITY);
         logits[words[at++ % words.length]] = 0;
       };
-      const told = { ...options, maxTokens: words.length };
-      const text = await engine.generate(prompt, { ...told, logitsHook: inPlace }).text();
+      const limited = { ...options, maxTokens: words.length };
+      const text = await engine.generate(prompt, { ...limited, logitsHook: inPlace }).text();
       assert.equal(text, await engine.detokenize(words));
       at = 0;
       /** @type {LogitsHook} */
@@ -88,7 +88,7 @@ for (const [host, open] of /** @type {[string, (t: any) => Promise<Engine>][]} *
         at++;
         return made;
       };
-      assert.equal(await engine.generate(prompt, { ...told, logitsHook: next }).text(), text);
+      assert.equal(await engine.generate(prompt, { ...limited, logitsHook: next }).text(), text);
     });
 
     test('requests with and without hooks run together', async (t) => {

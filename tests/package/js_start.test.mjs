@@ -354,10 +354,10 @@ describe('the connection', () => {
     /** @type {any[]} */
     const workers = [];
     /** @type {any[]} */
-    const told = [];
+    const reports = [];
     const connection = new EngineConnection(
-      (progress) => told.push(progress),
-      (error) => told.push(error.code),
+      (progress) => reports.push(progress),
+      (error) => reports.push(error.code),
     );
     connection.startWorker(() => {
       if (workers.length >= refuse) throw new Error('no more');
@@ -377,7 +377,7 @@ describe('the connection', () => {
     });
     const message = any({ type: 'init', module: 1, config: { threads, swap }, source: {} });
     const init = () => connection.init(message, source);
-    return { connection, workers, worker: workers[0], told, init };
+    return { connection, workers, worker: workers[0], reports, init };
   }
 
   /** @param {Parameters<typeof connect>[0]} [options] */
@@ -394,7 +394,7 @@ describe('the connection', () => {
   }
 
   test('progress is reported; helpers start at the second report, only once', async () => {
-    const { worker, workers, told, init, connection } = connect({ threads: 3 });
+    const { worker, workers, reports, init, connection } = connect({ threads: 3 });
     const begun = assert.rejects(init(), { code: 'CLOSED' });
     const { helpers, type, module, sent } = worker.last;
     assert.deepEqual([type, module, sent.length, helpers.length], ['init', 1, 1, 2]);
@@ -421,7 +421,7 @@ describe('the connection', () => {
     );
     const phases = ['loading', 'retrying', 'loading', 'loading'];
     assert.deepEqual(
-      told,
+      reports,
       phases.map((phase) => ({ phase })),
     );
     const closing = connection.close();
@@ -440,13 +440,13 @@ describe('the connection', () => {
     await early.connection.close();
     await later();
     assert.equal(early.workers.length, 1);
-    const { worker, connection, init, told } = connect({ threads: 2, refuse: 1 });
+    const { worker, connection, init, reports } = connect({ threads: 2, refuse: 1 });
     void init();
     worker.say({ type: 'ready', info: {} });
     await later();
     const message = "The engine's worker crashed: a helper could not be started: Error: no more";
     assert.throws(() => connection.check(), { code: 'WORKER_CRASHED', message });
-    assert.deepEqual(told, ['WORKER_CRASHED']);
+    assert.deepEqual(reports, ['WORKER_CRASHED']);
     for (const one of [early, { worker }])
       for (const port of one.worker.last.helpers ?? []) port.close();
   });
@@ -523,7 +523,7 @@ describe('the connection', () => {
   });
 
   test('a crash fails all waiting calls, and later messages to the worker are not sent', async () => {
-    const { worker, workers, connection, told } = await ready({ threads: 2 });
+    const { worker, workers, connection, reports } = await ready({ threads: 2 });
     /** @type {any[]} */
     const failed = [];
     const waiter = { onOutput() {}, fail: (/** @type {any} */ error) => failed.push(error.code) };
@@ -539,7 +539,7 @@ describe('the connection', () => {
     worker.say({ type: 'crashed', message: 'y' });
     await connection.close();
     assert.deepEqual(failed, ['WORKER_CRASHED']);
-    assert.deepEqual(told, ['WORKER_CRASHED']);
+    assert.deepEqual(reports, ['WORKER_CRASHED']);
     assert.deepEqual(worker.did, ['terminate']); // terminated without a request to close
     assert.equal(workers[1].did.at(-1), 'terminate');
     workers[1].last.port.close();

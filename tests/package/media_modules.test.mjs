@@ -23,7 +23,7 @@ const relaxed = locateRelaxedNode();
 const nodes = relaxed.skip ? [process.execPath] : [process.execPath, relaxed.path];
 
 /** @param {string} node @param {object} options @param {object} body @returns {Promise<{rounding: string, kernels: string, tops: string}>} */
-async function tell(node, options, body) {
+async function answersOf(node, options, body) {
   const script = `
     const { createEngine } = await import(${JSON.stringify(pathToFileURL(join(dist, 'index.js')).href)});
     const engine = await createEngine(${JSON.stringify(options)});
@@ -65,12 +65,12 @@ describe('encoders are bit-identical', { skip, concurrency: 2 }, () => {
           logprobs: true,
           top_logprobs: 5,
         };
-        /** @type {Awaited<ReturnType<typeof tell>>[]} */
+        /** @type {Awaited<ReturnType<typeof answersOf>>[]} */
         const reports = [];
         for (const node of nodes) {
           for (const threads of [1, 2]) {
             const options = { file: typeOf(id).model, mmproj, chatTemplate: texts, threads };
-            reports.push(await tell(node, { ...options, contextSize: 512 }, body));
+            reports.push(await answersOf(node, { ...options, contextSize: 512 }, body));
           }
         }
         for (const { rounding, kernels, tops } of reports) {

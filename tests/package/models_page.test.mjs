@@ -258,8 +258,8 @@ async function readsWhileItIsWritten(browser) {
   const page = await browser.newPage();
   page.setDefaultTimeout(PATIENCE_MS);
   await page.goto(server.url);
-  const told = await page.evaluate(`(async () => { ${readsBesideWrites} })()`);
-  assert.deepEqual(told, { missing: 0, isMany: true, last: 59 });
+  const counts = await page.evaluate(`(async () => { ${readsBesideWrites} })()`);
+  assert.deepEqual(counts, { missing: 0, isMany: true, last: 59 });
 }
 
 test('Chromium: a record that another tab replaces always exists', {
@@ -352,14 +352,14 @@ test('a tab that follows a download in another tab reports progress and size bef
       const { openModels } = await import('/wick-llm/models.js');
       globalThis.store = await openModels();
       const onProgress = (progress) => {
-        if (progress.received > 0) globalThis.told ??= progress; // the size may be reported first
+        if (progress.received > 0) globalThis.firstReport ??= progress; // the size may be reported first
       };
       store.get('${remote.url}', { onProgress }).catch(() => {});
     })()`);
   }
   answer();
-  await waitUntil(() => tabs[1].evaluate('globalThis.told !== undefined'), 'progress');
-  const { loaded, received, total } = await tabs[1].evaluate('told');
+  await waitUntil(() => tabs[1].evaluate('globalThis.firstReport !== undefined'), 'progress');
+  const { loaded, received, total } = await tabs[1].evaluate('firstReport');
   assert.deepEqual({ loaded, total }, { loaded: 0, total: 2 * CHUNK_BYTES });
   assert.ok(received > 0 && received < CHUNK_BYTES, `${received}`);
   assert.equal(remote.state.starts.length, 1);

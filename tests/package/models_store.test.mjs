@@ -348,11 +348,11 @@ test('other tabs receive progress every 200 ms', async (t) => {
   let nowMs = 0;
   t.mock.method(performance, 'now', () => nowMs);
   /** @type {[number, any][]} */
-  const told = [];
+  const calls = [];
   const channel = class {
     /** @param {any} message */
     postMessage(message) {
-      told.push([nowMs, message]);
+      calls.push([nowMs, message]);
     }
     close() {}
   };
@@ -372,7 +372,7 @@ test('other tabs receive progress every 200 ms', async (t) => {
   const store = new ModelStore(/** @type {any} */ (backend));
   await store.get('https://example.com/a.gguf', { fetch: /** @type {any} */ (fetch) });
   await store.close();
-  const arrived = told.filter(([, { type }]) => type === 'arrived');
+  const arrived = calls.filter(([, { type }]) => type === 'arrived');
   assert.ok(arrived.length > 1, `${arrived.length} of ${other.length / PIECE} pieces`);
   for (const [index, [ms, { detail }]] of arrived.entries()) {
     if (index > 0) assert.ok(ms - arrived[index - 1][0] >= 200, `${ms} ms`);
@@ -385,13 +385,13 @@ describe('the source of a stored model', () => {
   /** @param {any} model @param {any} [options] */
   function sourceWith(model, options = {}) {
     /** @type {any[]} */
-    const told = [];
+    const calls = [];
     const store = {
       takeKept: async (/** @type {any} */ file, /** @type {any} */ how) => {
-        told.push(['take', file, how]);
+        calls.push(['take', file, how]);
         return model;
       },
-      release: async (/** @type {any} */ one) => void told.push(['release', one]),
+      release: async (/** @type {any} */ one) => void calls.push(['release', one]),
     };
     /** @type {import('../../js/models/model_store.js').Wanted[]} */
     const files = [
@@ -399,7 +399,7 @@ describe('the source of a stored model', () => {
       { url: 'https://example.com/b', headers: { a: '3', b: '4' } },
     ];
     const how = { headers: {}, cache: true, ...options };
-    return { source: new KeptSource(/** @type {any} */ (store), files, how), told, files, how };
+    return { source: new KeptSource(/** @type {any} */ (store), files, how), calls, files, how };
   }
 
   test('opens each file once, at any offset, and releases all files at the end', async () => {
@@ -413,7 +413,7 @@ describe('the source of a stored model', () => {
         return at >= 4 ? null : kept.subarray(at, at + 2);
       },
     };
-    const { source, told, files, how } = sourceWith(model);
+    const { source, calls, files, how } = sourceWith(model);
     assert.deepEqual([source.canSeek, source.files], [true, 2]);
     for (const offset of [0, 2]) {
       const stream = await source.open(1, offset);
@@ -422,7 +422,7 @@ describe('the source of a stored model', () => {
       for (let piece = await stream.read(); piece; piece = await stream.read()) read.push(...piece);
       assert.deepEqual([read, stream.position], [[...kept.subarray(offset)], 4]);
     }
-    assert.deepEqual(told, [['take', files[1], how]]);
+    assert.deepEqual(calls, [['take', files[1], how]]);
     await assert.rejects(source.open(2, 0), /file/i);
     const left = await source.open(1, 0);
     await left.read();
@@ -432,7 +432,7 @@ describe('the source of a stored model', () => {
     const late = await source.open(1, 0);
     source.close();
     source.close();
-    assert.deepEqual(told.slice(1), [['release', model]]);
+    assert.deepEqual(calls.slice(1), [['release', model]]);
     await late.read(); // the received part
     await assert.rejects(late.read(), /left/);
   });

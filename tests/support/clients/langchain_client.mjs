@@ -51,14 +51,17 @@ async function structures() {
   const asked = await model.bindTools([weather], { tool_choice: 'any' }).invoke(question);
   const [call] = asked.tool_calls;
   const result = await weather.invoke(call);
-  const told = await model.invoke([new HumanMessage(question), asked, result]);
+  const answer = await model.invoke([new HumanMessage(question), asked, result]);
   const pieces = [];
   const calls = model.bindTools([weather], { tool_choice: 'weather' });
   for await (const chunk of await calls.stream(question)) pieces.push(chunk);
   const sum = pieces.reduce((a, b) => a.concat(b));
   return {
     ...{ parsed, called: [call.name, call.args], isResult: result instanceof ToolMessage },
-    ...{ told: typeof told.content, streamed: [sum.tool_calls[0].name, sum.tool_calls[0].args] },
+    ...{
+      contentType: typeof answer.content,
+      streamed: [sum.tool_calls[0].name, sum.tool_calls[0].args],
+    },
   };
 }
 
@@ -94,5 +97,5 @@ async function errors() {
   return { key };
 }
 
-const told = { chats: await chats(), structures: await structures(), others: await others() };
-console.log(JSON.stringify({ ...told, errors: await errors() }));
+const found = { chats: await chats(), structures: await structures(), others: await others() };
+console.log(JSON.stringify({ ...found, errors: await errors() }));

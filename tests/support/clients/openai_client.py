@@ -51,18 +51,18 @@ def texts():
     whole = client.completions.create(**body)
     streamed = "".join(chunk.choices[0].text for chunk in client.completions.create(**body, stream=True))
     response = client.responses.create(model="any", input=question[0]["content"], temperature=0, max_output_tokens=24)
-    told = ""
+    text = ""
     with client.responses.stream(
         model="any", input=question[0]["content"], temperature=0, max_output_tokens=24
     ) as events:
         for event in events:
             if event.type == "response.output_text.delta":
-                told += event.delta
+                text += event.delta
     return {
         "whole": whole.choices[0].text,
         "streamed": streamed,
         "response": response.output_text,
-        "response_streamed": told,
+        "response_streamed": text,
     }
 
 
@@ -94,7 +94,7 @@ def vectors():
 
 
 def errors():
-    told = {}
+    found = {}
     for name, ask in {
         "key": lambda: openai.OpenAI(base_url=url, api_key="wrong", max_retries=0).models.list(),
         "value": lambda: client.chat.completions.create(**{**greedy, "temperature": -1}),
@@ -103,8 +103,8 @@ def errors():
         try:
             ask()
         except openai.APIStatusError as error:
-            told[name] = [type(error).__name__, error.status_code, error.code, error.param]
-    return told
+            found[name] = [type(error).__name__, error.status_code, error.code, error.param]
+    return found
 
 
 async def leave():
