@@ -1,7 +1,6 @@
 // The properties of a test file that the runner uses: its group, its queue and whether `make test`
-// runs it. A new file needs no entry here: its group is its folder, its queue follows from what it
-// imports, and `make test` runs it unless its name or an import says that it is a test of `make
-// test-all`.
+// runs it. A new file needs no entry here: its group is its folder, its queue follows from its
+// imports, and `make test` runs it unless its name or an import restricts it to `make test-all`.
 
 import { readFileSync } from 'node:fs';
 import { basename, dirname, join, relative, resolve } from 'node:path';
@@ -10,7 +9,7 @@ import { fileURLToPath } from 'node:url';
 const tests = dirname(fileURLToPath(import.meta.url));
 export const root = dirname(tests);
 
-/** Each is a folder of tests/, and `make test-GROUP` runs it. */
+/** Test groups: each is a folder in tests/, which `make test-GROUP` runs. */
 export const groups = ['engine', 'package', 'interfaces', 'pages', 'edge', 'repository'];
 
 /** Files that only `make test-all` runs. The remaining files may leave parts out: support/level.mjs. */
@@ -18,18 +17,18 @@ export const onlyInAll = [
   // killed browsers, three browsers side by side
   /_kills\.test/,
   /\/pages\/chat_three_/,
-  // beyond the main path of each page
+  // pages beyond their main use
   /\/pages\/chat_(accessible|ahead|browsers|context_size|dragging|installed|known_words|pasting|pdf|templates)\.test/,
   /\/pages\/(csp|second_visit|site_offline)\.test/,
   /\/package\/(js_high|js_integrity|js_leak|js_policy|web_golden)\.test/,
-  // random inputs and corrupt files, for minutes
+  // random inputs and corrupt files, which take minutes
   /_fuzz\.test/,
   /\/engine\/(arm|c_units_\w+|fuzz|random_\w+|corrupt|hostile_grammars|llama_keys)\.test/,
-  // further hosts and runtimes, next to the one of each kind that `make test` runs
+  // more hosts and runtimes, in addition to the one of each kind that `make test` runs
   /\/edge\/(component_(equal|llm|url)|edge_hosts|embed_component|emcc|fleet|library_emscripten|wasi|wasi_sdk|wasi_small)\.test/,
   /\/package\/(bundlers|extension|hosts|models_hosts)\.test/,
   /\/interfaces\/(openai_clients|client_tools|lm_eval)\.test/,
-  // releases, and builds that are made to be measured
+  // releases, and builds for measurements
   /\/repository\/(bench|release|mutants)\.test/,
 ];
 
@@ -42,11 +41,11 @@ export const alone = [
   /\/edge\/fleet\.test/,
 ];
 
-/** A file that imports one of these, also through others, waits for a browser most of its time. */
+/** A file that imports one of these, directly or indirectly, mostly waits for a browser. */
 const browserHelpers = /(^|\/)browsers\.mjs$/;
 
 /**
- * The files that take the longest, as far as no run has measured them here: a clean clone begins with them.
+ * The files that take the longest, for a clean clone, which has no measured times yet and starts with them.
  */
 export const longest = [
   'engine/c_units',
@@ -74,7 +73,7 @@ export const longest = [
   'package/models_engine',
 ];
 
-/** The test groups that a change of a file below a folder concerns; the longest path counts. Others concern all. */
+/** The test groups affected by a change in a folder; the longest path counts. Other changes affect all groups. */
 export const concerned = new Map(
   Object.entries({
     'CHANGELOG.md': [],
@@ -117,7 +116,7 @@ export const concerned = new Map(
   }),
 );
 
-/** In statements at the start of a line, and where a file is loaded later; not in the text of a string. */
+/** Matches imports in statements at the start of a line and in `await import`, but not inside strings. */
 const importedPath = /(?:^(?:import\b|export\b|\})[^;'"]*|\bawait import\()['"](\.[^'"]+)['"]/gm;
 
 /** @type {Map<string, string[]>} */
@@ -134,13 +133,13 @@ function directImports(file) {
   try {
     source = readFileSync(file, 'utf8');
   } catch {
-    return found; // it fails when it runs
+    return found; // a missing file fails when it runs
   }
   for (const [, name] of source.matchAll(importedPath)) found.push(resolve(dirname(file), name));
   return found;
 }
 
-/** @param {string} file @returns {Set<string>} the file and what it imports, directly or through others */
+/** @param {string} file @returns {Set<string>} the file and its direct and indirect imports */
 function allImports(file) {
   const seen = new Set([file]);
   for (const one of seen)
@@ -154,7 +153,7 @@ function allImports(file) {
 /**
  * @param {string} file an absolute path
  * @returns {{group: string, queue: Queue, isMain: boolean, rank: number,
- *   usesBrowser: boolean}} `rank` orders files that were never measured
+ *   usesBrowser: boolean}} `rank` orders files without a measured time
  */
 export function planOf(file) {
   const group = basename(dirname(file));
@@ -170,9 +169,9 @@ export function planOf(file) {
 }
 
 /**
- * The groups that a change of these files concerns.
+ * Returns the groups affected by a change of these files.
  * @param {string[]} changed paths from the root
- * @param {string[]} testFiles absolute paths, whose helpers are found by their imports
+ * @param {string[]} testFiles absolute paths of tests, whose imports are their helpers
  * @returns {string[]}
  */
 export function groupsOf(changed, testFiles) {

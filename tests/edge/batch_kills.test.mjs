@@ -1,5 +1,5 @@
-// The batch job of examples/batch with two local workers: killed at random moments, it embeds each text once. `make soak`
-// kills twenty jobs.
+// The batch job in examples/batch with two local workers: even if it is killed at random moments, it embeds each input
+// once. `make soak` kills twenty jobs.
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
@@ -19,7 +19,7 @@ const script = resolve(root, 'examples/batch/embed.py');
 const BATCH = 32;
 const words = ['fox', 'hen', 'bus', 'tree', 'red', 'small', 'runs', 'sleeps'];
 const random = randomFrom(soakSeed);
-/** Lines that have no vector, and why. @type {Map<number, RegExp>} */
+/** Lines without a vector, with the reason. @type {Map<number, RegExp>} */
 const refusals = new Map([
   [65, /^the line is empty$/],
   [70, /context_length_exceeded/],
@@ -36,11 +36,11 @@ const COUNT = Math.ceil(texts.length / BATCH);
 
 /** @type {import('../support/example_servers.mjs').Started} */
 let engineServer;
-/** Texts of requests, in their order. @type {string[]} */
+/** Inputs of requests, in order. @type {string[]} */
 let requested = [];
-/** In front of the engine: notes the texts. */
+/** A proxy in front of the engine that records the inputs. */
 const proxy = createServer((incoming, outgoing) => {
-  pass(incoming, outgoing).catch(() => outgoing.destroy()); // a killed job ends its request anywhere
+  pass(incoming, outgoing).catch(() => outgoing.destroy()); // a killed job may end its request at any point
 });
 let origin = '';
 
@@ -85,7 +85,7 @@ async function runJob(file, folder, more = []) {
   return { code, output: job.output() };
 }
 
-/** @param {number} pid @returns {number[]} processes of workers of the job */
+/** @param {number} pid @returns {number[]} pids of the job's workers */
 function workersOf(pid) {
   try {
     const children = readdirSync(`/proc/${pid}/task`).flatMap((thread) =>
@@ -95,11 +95,11 @@ function workersOf(pid) {
       readFileSync(`/proc/${child}/cmdline`, 'utf8').includes('spawn_main');
     return children.filter((child) => child !== '' && isWorker(child)).map(Number);
   } catch {
-    return []; // one has just ended
+    return []; // a process has just ended
   }
 }
 
-/** @param {string} name @returns {string} a file of the texts */
+/** @param {string} name @returns {string} a file with the inputs */
 function writeTexts(name, list = texts) {
   const path = join(temporaryFolder(), name);
   writeFileSync(path, `${list.join('\n')}\n`);
@@ -110,7 +110,7 @@ function writeTexts(name, list = texts) {
 const batchesIn = (folder) =>
   existsSync(folder) ? readdirSync(folder).filter((name) => name.endsWith('.npy')) : [];
 
-/** @param {string} path of an array [rows, columns] of float32 @returns {Float32Array[]} rows */
+/** @param {string} path a file with a float32 array [rows, columns] @returns {Float32Array[]} rows */
 function readRows(path) {
   const bytes = readFileSync(path);
   const from = 10 + bytes.readUInt16LE(8);
@@ -139,7 +139,7 @@ describe('a batch job', { skip }, () => {
     for (let runs = soakCount(20); runs > 0; runs--) await killOften(6);
   });
 
-  test('a second run and a different job are refused', async () => {
+  test('a second run and a different job are rejected', async () => {
     const folder = join(temporaryFolder(), 'vectors');
     const file = writeTexts('texts.txt');
     const first = startJob(file, folder);
@@ -152,7 +152,7 @@ describe('a batch job', { skip }, () => {
     assert.match(other.output, /it has another job \(sha256 is /);
   });
 
-  test('a line that is not UTF-8 gets a row of NaN, and a batch without texts is accepted', async () => {
+  test('a line that is not UTF-8 results in a row of NaN, and a batch without text is accepted', async () => {
     const folder = join(temporaryFolder(), 'vectors');
     const file = join(temporaryFolder(), 'texts.txt');
     const bytes = [`\xff\xfe\r\n${'\n'.repeat(31)}`, 'fox\r\nhen'];
@@ -171,7 +171,7 @@ describe('a batch job', { skip }, () => {
     await engine.close();
   });
 
-  test('a server without embeddings, or servers with two models, end the job at its start', async () => {
+  test('the job fails at the start if a server has no embeddings or servers have different models', async () => {
     const file = writeTexts('texts.txt');
     const run = (/** @type {string[]} */ ...more) =>
       runJob(file, join(temporaryFolder(), 'vectors'), more);
@@ -207,14 +207,14 @@ async function killOften(rounds) {
     const hasBegun = round % 3 !== 2;
     if (hasBegun) await untilSomeMoment(job, folder);
     else await sleep(random.below(2500));
-    // a worker that is killed while it starts ends the job
+    // killing a worker during its start ends the job
     const [worker] = hasBegun && round % 2 ? workersOf(job.pid) : [];
     if (worker !== undefined) {
       process.kill(worker, 'SIGKILL');
       kills.worker++;
       await untilSomeMoment(job, folder);
     }
-    assert.ok(job.child.kill('SIGKILL'), `it ended before the kill: ${job.output()}`);
+    assert.ok(job.child.kill('SIGKILL'), `the job ended before the kill: ${job.output()}`);
     kills.job++;
     await job.ended;
     checkNothingAgain(before);
@@ -229,7 +229,7 @@ async function finish(file, folder) {
   assert.ok(before.length > 0 && before.length < COUNT, `${before.length} of ${COUNT} batches`);
   requested = [];
   const { code, output } = await runJob(file, folder);
-  assert.equal(code, 1, output); // lines have no vector
+  assert.equal(code, 1, output); // some lines have no vector
   checkNothingAgain(before);
   const done = new Set(before.map((name) => Number.parseInt(name, 10)));
   const isLeft = (/** @type {number} */ line) => !done.has(line - (line % BATCH));
@@ -244,7 +244,7 @@ async function finish(file, folder) {
   assert.deepEqual(requested, ['a text'], 'nothing is left to do');
 }
 
-/** @param {string[]} batches whose texts have not been requested */
+/** @param {string[]} batches complete batches, which must not be requested again */
 function checkNothingAgain(batches) {
   const seen = new Set(requested);
   for (const name of batches) {
@@ -255,7 +255,7 @@ function checkNothingAgain(batches) {
   }
 }
 
-/** @param {string} folder @returns {number[]} lines that have no vector */
+/** @param {string} folder @returns {number[]} lines without a vector */
 function checkReasons(folder) {
   const files = readdirSync(folder).filter((name) => /^0.*json$/.test(name));
   assert.deepEqual(files.sort(), ['000000000064.json', '000000004992.json']);
@@ -272,7 +272,7 @@ function checkReasons(folder) {
   return lines;
 }
 
-/** @param {string} folder whose files have the vector of each text, in order */
+/** @param {string} folder must contain the vectors of all lines, in order */
 async function checkVectors(folder) {
   const firsts = texts.map((_, line) => line).filter((line) => line % BATCH === 0);
   const names = firsts.map((line) => `${`${line}`.padStart(12, '0')}.npy`);

@@ -1,4 +1,4 @@
-// The engine as a component of wasi:http, served by wasmtime: it answers as the handler in JavaScript does.
+// The engine as a wasi:http component, served by wasmtime: its responses equal those of the JavaScript handler.
 
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
@@ -33,7 +33,7 @@ const city = {
   additionalProperties: false,
 };
 
-/** The answers of an engine in Node. @type {(path: string, body: unknown) => Promise<Response>} */
+/** Returns the response of an engine in Node. @type {(path: string, body: unknown) => Promise<Response>} */
 let reference;
 /** @type {import('../../js/index.js').Engine} */
 let engine;
@@ -86,7 +86,7 @@ const bodies = [
       samplers: ['dry', 'top_k', 'temperature'],
     },
   ],
-  // with the samplers of the default, a top_k of 1 would leave one token
+  // only temperature: with the default samplers, a top_k of 1 would leave only one token
   [
     CHAT,
     { messages, seed: 5, temperature: 4, top_k: 1, max_tokens: 12, samplers: ['temperature'] },
@@ -124,7 +124,7 @@ const bodies = [
   [COMPLETIONS, { prompt: [[300, 301], [302]], temperature: 0 }],
 ];
 
-/** Ids of calls are random. @param {any} choice */
+/** Removes call ids, which are random. @param {any} choice */
 function withoutIds(choice) {
   for (const call of choice.message?.tool_calls ?? []) {
     assert.match(call.id, /^\w{9}$/);
@@ -133,7 +133,7 @@ function withoutIds(choice) {
   return choice;
 }
 
-/** Logprobs are the same numbers, written with the digits of a float or of a double. @param {any} value @returns {any} */
+/** Rounds logprobs, which are printed with the digits of a float or of a double. @param {any} value @returns {any} */
 function rounded(value) {
   if (typeof value === 'number') return Math.fround(value);
   if (Array.isArray(value)) return value.map(rounded);
@@ -149,19 +149,19 @@ const constant = ({ object, model, choices, usage }) => ({
 
 const skip = locate('wasmtimeCommand').skip;
 const folder = temporaryFolder();
-/** @param {string} name @returns {Promise<string>} the component with the model in it */
+/** @param {string} name @returns {Promise<string>} the component with the embedded model */
 const embedded = (name) => embedModel(name, folder);
 
 /** @type {Record<string, () => Promise<import('../support/example_servers.mjs').Started>>} */
 const servers = {
   'p2 in wasmtime': () => startWasmtime('p2'),
   'p3 in wasmtime': () => startWasmtime('p3'),
-  'p2 with its model, in jco': async () => startJco(await embedded('p2'), folder),
-  'p3 with its model, in wasmtime': async () =>
+  'p2 with embedded model, in jco': async () => startJco(await embedded('p2'), folder),
+  'p3 with embedded model, in wasmtime': async () =>
     startWasmtime('p3', { component: await embedded('p3') }),
-  'p2 of a snapshot, an instance each': async () =>
+  'p2 from a snapshot, one instance per request': async () =>
     startWasmtime('p2', { component: await snapshotOf('p2', folder) }),
-  'p3 of a snapshot': async () =>
+  'p3 from a snapshot': async () =>
     startWasmtime('p3', { component: await snapshotOf('p3', folder) }),
 };
 for (const [name, start] of Object.entries(servers)) {
@@ -175,7 +175,7 @@ for (const [name, start] of Object.entries(servers)) {
     /** @param {string} path @param {unknown} body @param {RequestInit} [init] */
     const post = (path, body, init) => ask(server.origin, path, body, init);
 
-    test('answers are the same as in Node, whole and streamed', async () => {
+    test('responses are the same as in Node, streamed and not', async () => {
       for (const [path, body] of bodies) {
         const response = await post(path, body);
         const theirs = constant(await (await reference(path, body)).json());
@@ -191,9 +191,9 @@ for (const [name, start] of Object.entries(servers)) {
       }
     });
 
-    test('refusals are the same as in Node', async () => {
+    test('errors are the same as in Node', async () => {
       for (const [path, body, status, param, code] of wrongBodies) {
-        // two mistakes: which of them is reported differs
+        // two mistakes: the reported one differs
         if (typeof body === 'string' && body.includes('"messages": [], ')) continue;
         if (!['/v1/embeddings', '/v1/rerank'].includes(path)) {
           const response = await post(path, body);
@@ -206,7 +206,7 @@ for (const [name, start] of Object.entries(servers)) {
       }
     });
 
-    test('a prefix of the reply is refused', async () => {
+    test('a prefix of the reply is rejected', async () => {
       const begun = { role: 'assistant', content: 'Once', prefix: true };
       const messages = [{ role: 'user', content: 'Hi' }, begun];
       const ask = (/** @type {object[]} */ list) =>
@@ -265,18 +265,18 @@ describe('p3 in wasmtime: requests share the instance', { skip }, () => {
       await reader.read();
       readers.push(reader);
     }
-    // wasmtime may start another instance while one is busy with the beginning of a request
+    // wasmtime may start another instance while one is busy with the start of a request
     const isShared = async () => (await metric('wick_requests_submitted_total')) >= 2;
-    await waitUntil(isShared, 'an instance with several of them');
+    await waitUntil(isShared, 'an instance with several requests');
     for (const reader of readers) await reader.cancel();
     await waitUntil(async () => {
       const asked = { messages, temperature: 0, max_tokens: 2 };
       const { usage } = await (await ask(server.origin, CHAT, asked)).json();
       return usage.prompt_tokens_details.cached_tokens >= 16;
-    }, 'a prompt whose beginning is cached');
+    }, 'a prompt with a cached prefix');
   });
 
-  test('the log contains no text of requests', async () => {
+  test('the log does not contain text of requests', async () => {
     const bodies = Array.from({ length: 12 }, (_, seed) => ({
       ...{ prompt: `Story ${seed % 5}`, seed, max_tokens: 40, stream: seed % 2 === 0 },
     }));
@@ -293,7 +293,7 @@ describe('p3 in wasmtime: requests share the instance', { skip }, () => {
     }
   });
 
-  test('a client that leaves is cancelled, and the others continue', async () => {
+  test('a disconnected client is cancelled, and the others continue', async () => {
     const long = { messages, temperature: 0, max_tokens: 3000, stream: true };
     const stays = ask(server.origin, CHAT, { messages, temperature: 0, max_tokens: 60 });
     const leave = async (/** @type {number} */ pieces) => {
@@ -309,18 +309,26 @@ describe('p3 in wasmtime: requests share the instance', { skip }, () => {
       await reference(CHAT, { messages, temperature: 0, max_tokens: 60 })
     ).json();
     assert.equal(choices[0].message.content, wanted.choices[0].message.content);
-    await waitUntil(async () => (await metric('wick_http_generations')) === 0, 'all to end');
-    // no other client is left to continue the pass
+    await waitUntil(
+      async () => (await metric('wick_http_generations')) === 0,
+      'all requests to end',
+    );
+    // there is no other client to continue the pass
     for (let pieces = 0; pieces < 4; pieces++) {
       await leave(pieces);
       const running = () => metric('wick_requests', ',state="running"');
-      await waitUntil(async () => (await metric('wick_http_generations')) === 0, 'its end');
-      await waitUntil(async () => (await running()) === 0, 'the engine at rest');
+      await waitUntil(
+        async () => (await metric('wick_http_generations')) === 0,
+        'the request to end',
+      );
+      await waitUntil(async () => (await running()) === 0, 'the engine to be idle');
     }
   });
 });
 
-test('without a model every request for text is refused with the reason', { skip }, async (t) => {
+test('without a model every generation request is rejected with the reason', {
+  skip,
+}, async (t) => {
   const server = await startWasmtime('p2', { model: join(folder, 'missing.gguf') });
   t.after(() => server.close());
   const response = await ask(server.origin, CHAT, { messages });
@@ -329,7 +337,9 @@ test('without a model every request for text is refused with the reason', { skip
   assert.match(error.message, /missing\.gguf/);
 });
 
-test('a snapshot has the model, not the environment that it was made in', { skip }, async (t) => {
+test('a snapshot contains the model, but not the environment in which it was made', {
+  skip,
+}, async (t) => {
   const component = await snapshotOf('p2', folder);
   assert.ok(statSync(component).size < 1.1 * statSync(await embedded('p2')).size);
   const args = ['--env', 'WICK_KEYS=one', '--env', 'WICK_MODEL_NAME=mine'];
@@ -346,7 +356,7 @@ test('a snapshot has the model, not the environment that it was made in', { skip
   assert.match(stderr.toString(), /cannot open \/models\/model\.gguf/);
 });
 
-test('embed-component refuses files that are not a model or a component, and components with a model', {
+test('embed-component rejects files that are not a model or a component, and components with a model', {
   skip,
 }, async () => {
   const plain = built('edge/wick-p2.wasm');
@@ -372,7 +382,7 @@ test('embed-component refuses files that are not a model or a component, and com
   assert.equal((await wick(native, ['embed-component', modelPath])).code, 2);
 });
 
-/** @param {any[]} chunks @param {any} whole the same answer at once */
+/** @param {any[]} chunks @param {any} whole the same response, not streamed */
 function assertSame(chunks, whole) {
   const choices = whole.choices.map(() => ({
     text: '',

@@ -1,4 +1,4 @@
-// The components answer as createHandler does: one table of requests (tests/support/handler_requests.mjs) for both.
+// Components give the same responses as createHandler, for one table of requests (tests/support/handler_requests.mjs).
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -50,7 +50,7 @@ const envOf = (env) =>
 /**
  * @param {Asked[]} requests
  * @param {{model?: string, opening?: Opening, status?: number, chatTemplate?: string}} [with] the status of
- *   all answers; the template of the engine
+ *   all responses; the engine's template
  */
 async function compare(requests, { model = modelPath, opening, status, chatTemplate } = {}) {
   const given = chatTemplate === undefined ? {} : { chatTemplate };
@@ -64,8 +64,8 @@ async function compare(requests, { model = modelPath, opening, status, chatTempl
       const wanted = await comparableOf(await handle(requestOf('http://wick.test', asked)));
       for (const [index, { origin }] of servers.entries()) {
         const found = await comparableOf(await fetch(requestOf(origin, asked)));
-        if (asked.method === 'HEAD') wanted.body = ''; // a server sends none
-        // where the handler knows of no field, the component may
+        if (asked.method === 'HEAD') wanted.body = ''; // a server sends no body
+        // if the handler reports no field, the component may still report one
         if (wanted.body?.error?.param === null) found.body.error.param = null;
         const label = `${names[index]}: ${JSON.stringify(asked).slice(0, 300)}`;
         assert.deepEqual(found, wanted, label);
@@ -79,7 +79,7 @@ async function compare(requests, { model = modelPath, opening, status, chatTempl
 }
 
 describe('components and createHandler', { skip }, () => {
-  test('responses, refusals, methods, media types and sizes are the same', () =>
+  test('responses, errors, methods, media types and sizes are handled the same', () =>
     compare(plainRequests));
 
   test('keys, origins, limits and the model name behave the same', () =>
@@ -100,7 +100,7 @@ describe('components and createHandler', { skip }, () => {
     await compare(asked, { model, status: 200 });
   });
 
-  test('named templates and vectors that are not finite behave the same', async () => {
+  test('named templates and non-finite vectors are handled the same', async () => {
     const folder = temporaryFolder();
     const [named, poisoned] = ['named.gguf', 'poisoned.gguf'].map((name) => join(folder, name));
     const tool = '{% if false %}<tool_call>{% endif %}{{ tools[0].function.name }}<|im_end|>';
@@ -128,13 +128,13 @@ describe('components and createHandler', { skip }, () => {
   });
 
   for (const name of ['bert-cls.gguf', 'bert-rank.gguf', 'qwen3-rank.gguf']) {
-    test(`vectors and rankings of ${name} are the same`, { skip: shared.skip }, () =>
+    test(`embeddings and rankings of ${name} are the same`, { skip: shared.skip }, () =>
       compare(embeddingRequests, { model: embedder(name) }),
     );
   }
 });
 
-test('a chat template that is wrong, or a name without one, is reported', { skip }, async (t) => {
+test('an invalid chat template or an unknown template name is reported', { skip }, async (t) => {
   for (const [template, reason] of [
     ['rags', "no chat template named 'rags'"],
     ['{% if %}', 'line 1'],
@@ -156,13 +156,13 @@ describe('a component under load', { skip }, () => {
     logit_bias: { 0: -100, 2: -100 },
   };
 
-  test('a full queue answers 429 with Retry-After', async (t) => {
+  test('a full queue results in 429 with Retry-After', async (t) => {
     const server = await startWasmtime('p3', { args: envOf({ WICK_QUEUE_LIMIT: '2' }) });
     t.after(() => server.close());
     const leaves = new AbortController();
     const hold = () => ask(server.origin, '/v1/completions', long, { signal: leaves.signal });
     const held = [await hold(), await hold()];
-    // wasmtime may give one of them to a further instance
+    // wasmtime may send a request to a new instance
     for (let more = 0; more < 20 && held[held.length - 1].status === 200; more++) {
       held.push(await hold());
     }
@@ -174,11 +174,11 @@ describe('a component under load', { skip }, () => {
     leaves.abort();
     await waitUntil(
       async () => (await ask(server.origin, '/v1/embeddings', { input: 'a' })).status === 200,
-      'room in the queue',
+      'space in the queue',
     );
   });
 
-  /** @param {number} pid @returns {number} processor time that it has used, in seconds */
+  /** @param {number} pid @returns {number} its CPU time in seconds */
   const busySeconds = (pid) => {
     const numbers = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1].split(' ');
     return (Number(numbers[11]) + Number(numbers[12])) / 100;
@@ -189,7 +189,7 @@ describe('a component under load', { skip }, () => {
   ];
   for (const name of ['p2', 'p3']) {
     for (const [path, body] of /** @type {[string, object][]} */ (silent)) {
-      test(`${path} ends when its client leaves before there is a byte, ${name}`, async (t) => {
+      test(`${path} ends when its client disconnects before the first byte, ${name}`, async (t) => {
         const server = await startWasmtime(name);
         t.after(() => server.close());
         const leaves = new AbortController();
@@ -204,7 +204,7 @@ describe('a component under load', { skip }, () => {
         await waitUntil(async () => {
           await new Promise((settle) => setTimeout(settle, 500));
           const now = busySeconds(server.pid);
-          assert.ok(now - left < 4, `${now - left} s of work that nobody reads`);
+          assert.ok(now - left < 4, `${now - left} s of CPU time after the client disconnected`);
           [before] = [now - before < 0.02 ? Infinity : now];
           return before === Infinity;
         }, 'rest');
@@ -213,7 +213,7 @@ describe('a component under load', { skip }, () => {
   }
 
   for (const name of ['p2', 'p3']) {
-    test(`a client that sends everything before it reads gets the refusal, ${name}`, async (t) => {
+    test(`a client that sends its whole request before reading receives the error, ${name}`, async (t) => {
       const server = await startWasmtime(name, { args: envOf({ WICK_KEYS: 'one' }) });
       t.after(() => server.close());
       const { hostname, port } = new URL(server.origin);
@@ -247,7 +247,7 @@ describe('a component under load', { skip }, () => {
   test('different keys do not share prefixes', async (t) => {
     const server = await startWasmtime('p3', { args: envOf({ WICK_KEYS: 'one,two' }) });
     t.after(() => server.close());
-    /** @param {string} key @param {string} [salt] @returns {Promise<number>} tokens of the cache */
+    /** @param {string} key @param {string} [salt] @returns {Promise<number>} cached tokens */
     const cachedBy = async (key, salt) => {
       const body = { prompt: 'Once upon a time, '.repeat(8), max_tokens: 1, temperature: 0, salt };
       const headers = { 'content-type': 'application/json', authorization: `Bearer ${key}` };
@@ -263,7 +263,7 @@ describe('a component under load', { skip }, () => {
     assert.equal(await cachedBy('two', 'a'), 0);
   });
 
-  test('concurrent embedding requests get the vectors of separate ones', async (t) => {
+  test('concurrent embedding requests give the same vectors as separate ones', async (t) => {
     const server = await startWasmtime('p3');
     t.after(() => server.close());
     const embed = async (/** @type {string} */ input) => {
@@ -292,7 +292,7 @@ describe('a component under load', { skip }, () => {
     [{ WICK_KV_TOKENS: '-1' }, 'WICK_KV_TOKENS'],
     [{ WICK_CHAT_TEMPLATE: '' }, 'WICK_CHAT_TEMPLATE'],
   ]) {
-    test(`a wrong setting stops the component: ${JSON.stringify(env)}`, async (t) => {
+    test(`an invalid setting stops the component: ${JSON.stringify(env)}`, async (t) => {
       const server = await startWasmtime('p2', { args: envOf(/** @type {any} */ (env)) });
       t.after(() => server.close());
       for (const path of ['/v1/models', '/health', '/metrics']) {

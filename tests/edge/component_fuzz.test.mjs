@@ -1,6 +1,6 @@
-// Random requests to a component: bodies that are near to right ones, bytes, requests that break off, clients that leave,
-// read slowly, send several requests at once or close one half of their connection. Every answer has OpenAI's format, the
-// engine returns to rest, and valid requests are still answered.
+// Random requests to a component: mutated valid bodies, random bytes, incomplete requests, clients that disconnect, read
+// slowly, pipeline several requests or close one half of their connection. Every response has OpenAI's format, the engine
+// becomes idle again, and valid requests are still answered.
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -24,7 +24,7 @@ const values = [
   ...['none', 'auto', 'required', 'json_object', 'assistant', 'tool', 'x'.repeat(3000)],
 ];
 
-/** @param {() => number} random @param {any} value @param {number} depth @returns {any} changed in one place */
+/** @param {() => number} random @param {any} value @param {number} depth @returns {any} the value with one change */
 function changed(random, value, depth = 0) {
   const pick = (/** @type {readonly any[]} */ list) => list[Math.floor(random() * list.length)];
   const isLeaf = typeof value !== 'object' || value === null || Object.keys(value).length === 0;
@@ -39,7 +39,7 @@ function changed(random, value, depth = 0) {
   return copy;
 }
 
-/** @param {() => number} random @param {string} text @returns {string} with a few other characters, or cut */
+/** @param {() => number} random @param {string} text @returns {string} the text with a few changed characters, or truncated */
 function damaged(random, text) {
   const at = Math.floor(random() * text.length);
   if (random() < 0.3) return text.slice(0, at);
@@ -66,11 +66,11 @@ async function checkAnswer(response) {
   assert.ok(code && kind, text);
 }
 
-/** @param {string} origin @param {string[]} pieces of a request, after each of which there is a moment */
+/** @param {string} origin @param {string[]} pieces of a request, with a pause after each */
 async function sendRaw(origin, pieces) {
   const { hostname, port } = new URL(origin);
   const socket = connect(Number(port), hostname);
-  socket.on('error', () => {}); // the server may close it
+  socket.on('error', () => {}); // the server may close the connection
   const closed = once(socket, 'close');
   socket.resume();
   for (const piece of pieces) {
@@ -85,8 +85,8 @@ const POST = 'POST /v1/completions HTTP/1.1\r\nHost: a\r\nContent-Type: applicat
 const start = '{"prompt":"Once","max_tokens":100,"stream":true';
 
 /**
- * Requests on one connection, sent at once, of which some answers are read.
- * @param {() => number} random @param {string} origin @param {boolean} isHalfClosed the client sends no more
+ * Sends several requests at once on one connection, and reads some of the responses.
+ * @param {() => number} random @param {string} origin @param {boolean} isHalfClosed whether the client closes its sending half
  */
 async function sendSeveral(random, origin, isHalfClosed) {
   const { hostname, port } = new URL(origin);
@@ -104,7 +104,7 @@ async function sendSeveral(random, origin, isHalfClosed) {
     const last = index === count - 1 ? 'Connection: close\r\n' : '';
     return `${POST}${last}Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`;
   });
-  let wanted = random() < 0.5 ? Infinity : random() * 3000; // bytes that it reads
+  let wanted = random() < 0.5 ? Infinity : random() * 3000; // the number of bytes to read
   socket.on('data', (piece) => {
     wanted -= piece.length;
     if (wanted < 0) socket.destroy();
@@ -119,20 +119,20 @@ async function sendSeveral(random, origin, isHalfClosed) {
   }, 60_000);
   await closed;
   clearTimeout(timer);
-  assert.ok(!isLate, 'an answer ends');
+  assert.ok(!isLate, 'the response must end');
 }
 
-/** A client of a stream, which leaves after some bytes of its answer. @param {() => number} random @param {string} origin */
+/** A client that disconnects from a stream after some bytes. @param {() => number} random @param {string} origin */
 async function leave(random, origin) {
   const leaves = new AbortController();
   const body = { prompt: 'fox '.repeat(150), max_tokens: 100, stream: true, n: 3 };
   const response = await ask(origin, '/v1/completions', body, { signal: leaves.signal });
   if (random() < 0.3) await response.body?.getReader().read();
-  else await new Promise((settle) => setTimeout(settle, random() * 60)); // it reads nothing
+  else await new Promise((settle) => setTimeout(settle, random() * 60)); // reads no bytes
   leaves.abort();
 }
 
-/** @param {string} origin @returns {Promise<string>} the counts of an instance's metrics that are not 0 at rest */
+/** @param {string} origin @returns {Promise<string>} the metrics of an instance that should be 0 when idle but are not */
 async function unrest(origin) {
   const page = await (await fetch(`${origin}/metrics`)).text();
   const gauges = /^(wick_http_generations|wick_requests)\{.*\} [1-9]\d*$/gm;
@@ -144,7 +144,7 @@ const deeds = [
   async (random, origin) => {
     const { path, body } = seeds[Math.floor(random() * seeds.length)];
     const own = changed(random, body);
-    // texts end soon
+    // keeps outputs short
     const short = {
       max_tokens: 4,
       ...own,
@@ -201,7 +201,7 @@ const deeds = [
 
 for (const name of ['p2', 'p3']) {
   describe(`random requests to ${name}`, { skip }, () => {
-    test('each request is answered or ended without affecting others', async (t) => {
+    test('each request is answered or aborted without affecting others', async (t) => {
       const args = ['--env', 'WICK_QUEUE_LIMIT=12', '--env', 'WICK_CONTEXT_TOKENS=256'];
       const server = await startWasmtime(name, { args });
       t.after(() => server.close());

@@ -1,4 +1,4 @@
-// The typed interface wick:llm: guests in JavaScript, Python and Rust, composed with the engine's component, in wasmtime.
+// The typed interface wick:llm: guests in JavaScript, Python and Rust, composed with the engine component, in wasmtime.
 
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
@@ -21,7 +21,7 @@ import { createEngine, modelPath, temporaryFolder } from '../support/package.mjs
 const skip = locate('wasmtimeCommand').skip;
 const prompt = 'The fox';
 const folder = temporaryFolder();
-/** @param {string} path @returns {string} of the repository */
+/** @param {string} path in the repository @returns {string} the absolute path */
 const at = (path) => fileURLToPath(new URL(`../../${path}`, import.meta.url));
 
 /** @param {string} program @param {string[]} args @param {number} [input] */
@@ -29,7 +29,7 @@ function run(program, args, input) {
   const child = spawnSync(program, args, {
     stdio: [input ?? 'ignore', 'pipe', 'pipe'],
     encoding: 'utf8',
-    timeout: 600000, // a guest in Rust has 40 crates
+    timeout: 600000, // the Rust guest compiles 40 crates
     maxBuffer: 1e7,
   });
   assert.equal(child.status, 0, child.stderr);
@@ -43,7 +43,7 @@ function ask(guest, out, input = modelPath) {
   run(locate('node24').path, [at('tools/component/guest.mjs'), at(guest), wit, engine, out]);
   const flags = ['-Scli', '-Sp3', '-Wcomponent-model-async', '--invoke', `ask("${prompt}")`];
   const output = run(locate('wasmtimeCommand').path, ['run', ...flags, out], openSync(input, 'r'));
-  return JSON.parse(output.replaceAll("\\'", "'")); // a string of WAVE
+  return JSON.parse(output.replaceAll("\\'", "'")); // wasmtime prints a string in WAVE syntax
 }
 
 /** @param {string} text @param {number} count @returns {string} the command line's continuation */
@@ -56,7 +56,7 @@ describe('wick:llm', { skip }, () => {
     ['py', locate('componentizePy').skip],
     ['rs', locate('rustForWasm').skip],
   ]) {
-    test(`the example's guest.${language} streams the text that wick run prints`, {
+    test(`the example’s guest.${language} streams the same text as wick run`, {
       skip: missing,
     }, () => {
       const guest = `examples/component/guest.${language}`;
@@ -64,15 +64,15 @@ describe('wick:llm', { skip }, () => {
     });
   }
 
-  test('concurrent requests, vectors, sessions, conversations and errors work', async () => {
+  test('concurrent requests, embeddings, sessions, conversations and errors work', async () => {
     const answers = JSON.parse(ask('tests/support/llm_guest.js', `${folder}/all.wasm`));
     const text = native(prompt, 40);
-    assert.ok(answers.pieces > 10, 'the file came in pieces');
+    assert.ok(answers.pieces > 10, 'the file is read in pieces');
     assert.equal(answers.info.architecture, 'llama');
     assert.equal(answers.info.contextTokens, 256);
 
     assert.equal(answers.text.text, text);
-    assert.ok(answers.text.pieces.length > 20, 'piece by piece');
+    assert.ok(answers.text.pieces.length > 20, 'the text is streamed');
     const { finish, tokensOut } = answers.text.ending.val;
     assert.deepEqual([finish, tokensOut], ['length', 40]);
     assert.deepEqual(answers.together, [native(`${prompt} 0`, 12), native(`${prompt} 1`, 12)]);
@@ -96,7 +96,7 @@ describe('wick:llm', { skip }, () => {
 
 const mediaSkip = { skip: skip || withoutVectors };
 
-/** @param {string} id of a type @param {object} head for the guest of media @returns {any} its report */
+/** @param {string} id of a type @param {object} head input for the media guest @returns {any} its report */
 function askAboutMedia(id, head) {
   const { model, mmproj } = typeOf(id);
   const files = [readFileSync(model), readFileSync(mmproj)];
@@ -108,14 +108,14 @@ function askAboutMedia(id, head) {
 
 test('wick:llm stops encoding an image when its stream is dropped', mediaSkip, () => {
   const bodies = [320, 319, 318, 317, 316].map((width) => {
-    const rgb = new Uint8Array(3 * width * 16).map((_, i) => i * i); // few bytes, which are enlarged
+    const rgb = new Uint8Array(3 * width * 16).map((_, i) => i * i); // few bytes, but the image is scaled up
     return bodyAbout(imagePartOf(ppmOf(rgb, width, 16)));
   });
   const { left, text } = askAboutMedia('gemma4', { leaving: bodies });
   for (const { left: ending, whole } of left) {
     assert.deepEqual([ending.val.tag, whole.tag], ['aborted', 'ok']);
   }
-  // the quickest of each kind were interrupted least by other processes
+  // the minimum of each kind is least affected by other processes
   const leftMs = Math.min(...left.map((/** @type {any} */ one) => one.leftMs));
   const wholeMs = Math.min(...left.map((/** @type {any} */ one) => one.wholeMs));
   assert.ok(leftMs < wholeMs / 2, `${leftMs} ms of ${wholeMs}`);
@@ -204,7 +204,7 @@ async function checkChats(found) {
     deltas.map((/** @type {any} */ delta) => delta.content ?? '').join('');
   assert.equal(contentOf(found.reply), /** @type {any} */ (text).choices[0].message.content);
   assert.equal(found.reply.ending.val.tokensOut, 12);
-  assert.ok(found.reply.deltas.length > 4, 'piece by piece');
+  assert.ok(found.reply.deltas.length > 4, 'the reply is streamed');
   assert.deepEqual(JSON.parse(contentOf(found.json)), ['fox', 7]);
   checkCall(found.calls);
 
@@ -219,8 +219,8 @@ async function checkChats(found) {
   assert.equal(found.unknown.tag, 'argument');
   const [first, again, other] = found.tenants;
   assert.equal(first, 0);
-  assert.ok(again >= 16, 'a tenant finds what it had read');
-  assert.equal(other, 0, 'another does not');
+  assert.ok(again >= 16, 'a tenant finds its own cached tokens');
+  assert.equal(other, 0, 'a different tenant does not');
 
   assert.match(found.rendered, /Tell me a story about a fox\./);
   assert.equal(found.changed, 'TELL ME A STORY ABOUT A FOX.');
@@ -228,7 +228,7 @@ async function checkChats(found) {
   assert.equal(found.again, found.rendered);
 }
 
-/** @param {any} reply with a call */
+/** @param {any} reply must contain a call */
 function checkCall({ deltas, ending }) {
   const calls = deltas.flatMap((/** @type {any} */ delta) => delta.tool_calls ?? []);
   const parts = calls.map((/** @type {any} */ part) => part.function.arguments ?? '');

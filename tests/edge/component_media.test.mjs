@@ -1,5 +1,5 @@
-// Images and recordings in messages to the components of wasi:http: data URLs of PPM files and WAV files in base64 are
-// answered as by the handler in JavaScript, while other requests continue; what cannot be decoded is refused by name.
+// Images and recordings in messages to wasi:http components: data URLs with PPM files and base64 WAV files get the same
+// answers as from the JavaScript handler, while other requests continue. Errors name the input that cannot be decoded.
 
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -43,7 +43,7 @@ function start(component, id, more = {}) {
   return startWasmtime(component, { model, args: envOf(variables) });
 }
 
-/** @param {string} id of a type @param {any} body @param {object} [more] options @returns {Promise<any>} the handler's answer */
+/** @param {string} id of a type @param {any} body @param {object} [more] options @returns {Promise<any>} the handler's response */
 async function wanted(id, body, more) {
   const { model, mmproj } = typeOf(id);
   const options = { file: model, mmproj, threads: 1, chatTemplate: texts, ...more };
@@ -70,7 +70,7 @@ for (const component of ['p2', 'p3']) {
     });
     after(() => server.close());
 
-    test('a question about an image is answered, whole and streamed', async () => {
+    test('a question about an image is answered, streamed and not', async () => {
       const body = bodyAbout(messagePartOf(partOf('gemma3', 'sq')));
       const theirs = await wanted('gemma3', body);
       const mine = await asked(server.origin, body);
@@ -82,7 +82,7 @@ for (const component of ['p2', 'p3']) {
       assert.deepEqual([text, isWhole], [theirs.choices[0].message.content, true]);
     });
 
-    test('formats that this host cannot decode are refused by name', async () => {
+    test('formats that this host cannot decode are rejected with their name', async () => {
       for (const [part, code, words] of refusedParts) {
         const { status, body } = await asked(server.origin, bodyAbout(part));
         assert.deepEqual([status, body.error.code], [400, code], body.error.message);
@@ -97,7 +97,7 @@ for (const component of ['p2', 'p3']) {
 }
 
 describe('wick-p3 with other files and settings', { skip: missing }, () => {
-  test('a recording is read; another rate or format is refused', async (t) => {
+  test('a recording is accepted; a different rate or format is rejected', async (t) => {
     const server = await start('p3', 'qwen3a');
     t.after(() => server.close());
     const part = partOf('qwen3a', 'a2');
@@ -127,7 +127,7 @@ describe('wick-p3 with other files and settings', { skip: missing }, () => {
     }
   });
 
-  test('malicious bodies are refused by name, and the next request is answered', async (t) => {
+  test('errors about malicious bodies name the part, and the next request is answered', async (t) => {
     const server = await start('p3', 'idefics3', {
       ...{ WICK_CHAT_TEMPLATE: lists, WICK_CONTEXT_TOKENS: '256' },
     });
@@ -187,7 +187,7 @@ describe('wick-p3 with other files and settings', { skip: missing }, () => {
     assert.equal((await asked(server.origin, system)).status, 200);
   });
 
-  test('encoders whose weights are not numbers fail the request alone', async (t) => {
+  test('encoders with NaN weights fail only the request', async (t) => {
     const folder = temporaryFolder();
     const bytes = readFileSync(typeOf('gemma3').mmproj);
     new Float32Array(bytes.buffer, bytes.byteOffset + bytes.length - 4096, 1024).fill(NaN);

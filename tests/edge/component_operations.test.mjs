@@ -1,4 +1,4 @@
-// A component in operation: when it loads its model, what it writes to stderr, and what /metrics counts.
+// A component in operation: when it loads its model, its output on stderr, and the counters of /metrics.
 
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
@@ -18,7 +18,7 @@ const prompt = { prompt: 'Once upon a', temperature: 0, max_tokens: 8 };
 const messages = [{ role: 'user', content: 'Tell me a story about a fox.' }];
 const names = ['p2', 'p3'];
 
-/** The documented flags that keep instances, and with them the model. */
+/** The documented flags that keep instances alive, so that the model stays loaded. */
 const kept = ['--idle-instance-timeout', '3600s', '--max-instance-reuse-count', '1000000'];
 
 /** @typedef {import('../support/example_servers.mjs').Started} Started */
@@ -40,7 +40,7 @@ async function startWithUrl(t, name, args = [], flags = kept) {
   return server;
 }
 
-/** @param {Started} server @param {string} event @param {number} [count] @returns {Promise<any[]>} its lines of stderr */
+/** @param {Started} server @param {string} event @param {number} [count] @returns {Promise<any[]>} its lines on stderr */
 async function linesOf(server, event, count = 1) {
   const found = () =>
     server
@@ -84,7 +84,7 @@ for (const name of names) {
       for (let round = 0; round < 2; round++) {
         const answer = await (await ask(server.origin, COMPLETIONS, prompt)).json();
         assert.equal(answer.model, 'fox-1m');
-        await pause(600); // the instance is free again: a request that finds none free starts another
+        await pause(600); // wait until the instance is free, because a request without a free instance starts another one
         assert.equal((await fetch(`${server.origin}/health`)).status, 200);
         await pause(1200); // longer than wasmtime keeps an idle instance by default
       }
@@ -167,7 +167,7 @@ for (const name of names) {
       assert.equal(health['gen_ai.operation.name'], undefined);
       assert.match(chat.time, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
 
-      // the host may have started more than one instance: each counts its own requests
+      // the host may have started several instances; each counts its own requests
       const samples = samplesOf(page);
       const instance = metrics['service.instance.id'];
       const label = `wick_instance="${instance}"`;
@@ -183,13 +183,13 @@ for (const name of names) {
       const written = own.reduce((sum, line) => sum + (tokensOf(line)[1] ?? 0), 0);
       assert.equal(samples.get(`wick_tokens_total{${label},kind="out"}`) ?? 0, written);
       const loads = samples.get(`wick_model_loads_total{${label}}`) ?? 0;
-      // the request that is refused may have loaded it, too
+      // the rejected request may have loaded the model as well
       assert.ok(
         loads >= Number(written > 0) && loads <= Number(own.includes(refused) || written > 0),
       );
     });
 
-    test('a disconnected client is logged with the tokens that it received', async (t) => {
+    test('a disconnected client is logged with the tokens it received', async (t) => {
       const server = await startWasmtime(name, { flags: kept });
       t.after(() => server.close());
       const leaves = new AbortController();
@@ -226,7 +226,7 @@ for (const name of names) {
         return [/^HTTP\/1.1 (\d+)/.exec(text)?.[1], /"code":"(\w+)"/.exec(text)?.[1]];
       });
       const headers = { 'content-type': 'application/json', 'x-api-key': 'one' };
-      const signal = AbortSignal.timeout(60_000); // without a time limit for bodies it is never answered
+      const signal = AbortSignal.timeout(60_000); // without a time limit for bodies, the request is never answered
       const answer = await ask(server.origin, COMPLETIONS, prompt, { headers, signal });
       assert.equal(answer.status, 200);
       assert.deepEqual(await Promise.all(idle), [
@@ -236,7 +236,7 @@ for (const name of names) {
       ]);
     });
 
-    test('a stream has comment lines while its prompt is read', async (t) => {
+    test('a stream has comment lines during prefill', async (t) => {
       const server = await startWasmtime(name, { args: ['--env', 'WICK_SILENCE_MS=1'] });
       t.after(() => server.close());
       const long = [{ role: 'user', content: 'The fox ran over the hill. '.repeat(240) }];
@@ -249,7 +249,7 @@ for (const name of names) {
       assert.equal(events.at(-2), 'data: [DONE]');
     });
 
-    test('WICK_LOG=0 writes no lines of requests; a wrong value is refused, a wrong name reported', async (t) => {
+    test('WICK_LOG=0 turns off request logs; an invalid value is rejected, an unknown name reported', async (t) => {
       const args = ['WICK_LOG=0', 'WICK_KEY=one', 'OTHER=1'].flatMap((one) => ['--env', one]);
       const server = await startWasmtime(name, { args });
       t.after(() => server.close());
@@ -276,7 +276,7 @@ for (const name of names) {
   });
 }
 
-test('the documented commands of wasmtime serve keep instances', () => {
+test('the documented wasmtime serve commands keep instances alive', () => {
   const commands = ['docs/components.md', 'examples/fleet/README.md', 'docs/deploy.md'].flatMap(
     (path) =>
       readFileSync(`${root}/${path}`, 'utf8')

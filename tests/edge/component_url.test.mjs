@@ -1,4 +1,4 @@
-// A component reads its model from a URL by ranges, from a working and from a failing server.
+// A component reads its model from a URL with range requests, from working and failing servers.
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -36,7 +36,7 @@ function give(response, [first, last], headers = {}) {
   response.end(file.subarray(first, end + 1));
 }
 
-/** How often each mode was asked. */
+/** The number of requests in the current mode. */
 let asked = 0;
 /** @type {Record<string, Mode>} */
 const modes = {
@@ -46,12 +46,12 @@ const modes = {
     else if (url === '/second') response.writeHead(307, { location: '/real?a=b' }).end();
     else response.writeHead(302, { location: `http://${response.req.headers.host}/second` }).end();
   },
-  'well, at the third try': (_, response, range) => {
+  'well, at the third attempt': (_, response, range) => {
     if (asked % 3 === 0) give(response, range);
     else if (asked % 3 === 1) response.writeHead(500).end('oh');
     else response.socket?.destroy();
   },
-  'well, but bodies break off at first': (_, response, range) => {
+  'well, but bodies are truncated at first': (_, response, range) => {
     if (asked % 2 === 0) return give(response, range);
     response.writeHead(206, {
       'content-range': `bytes ${range[0]}-${range[0] + 999}/${file.length}`,
@@ -60,7 +60,7 @@ const modes = {
     response.write(file.subarray(range[0], range[0] + 500), () => response.socket?.destroy());
   },
 };
-/** The answers while the server is unhealthy. @type {[string, RegExp, Mode][]} */
+/** Responses while the server is failing. @type {[string, RegExp, Mode][]} */
 const faults = [
   ['gone', /did not respond/, (_, response) => void response.socket?.destroy()],
   [
@@ -74,14 +74,14 @@ const faults = [
   ['broken', /did not respond/, (_, response) => void response.writeHead(503).end()],
   ['forgetful', /status 404/, (_, response) => void response.writeHead(404).end('no')],
   ['without ranges', /without ranges/, (_, response) => void response.writeHead(200).end(file)],
-  ['of other ranges', /different range/, (_, response) => give(response, [7, 1e6])],
+  ['with different ranges', /different range/, (_, response) => give(response, [7, 1e6])],
   [
-    'of ranges without words',
+    'with an invalid Content-Range',
     /different range/,
     (_, response, range) => give(response, range, { 'content-range': 'bytes 0-9/-3' }),
   ],
   [
-    'of changing files',
+    'with changing files',
     /changed while/,
     (_, response, range) => give(response, range, { etag: `"${asked}"` }),
   ],
@@ -92,15 +92,15 @@ const faults = [
       void response.writeHead(302, { location: `http://${headers.host}/again` }).end(),
   ],
   [
-    'to nowhere',
+    'with a redirect without a target',
     /Location header/,
     (_, response) => void response.writeHead(302, { location: 'file:///etc/passwd' }).end(),
   ],
 ];
 
-/** Where the server says nothing more for a while. @type {Record<string, Mode>} */
+/** Points at which the server stalls. @type {Record<string, Mode>} */
 const hanging = {
-  'before the head': () => {},
+  'before the headers': () => {},
   'in the body': (_, response, range) => {
     response.writeHead(206, { 'content-range': `bytes ${range.join('-')}/${file.length}` });
     response.write(file.subarray(0, 1000));
@@ -129,7 +129,7 @@ async function startModelServer(t, answer) {
 
 for (const name of ['p2', 'p3']) {
   describe(`a model at a URL, ${name}`, { skip }, () => {
-    test('loading succeeds when the server works; after a failure the next request retries', async (t) => {
+    test('loading succeeds once the server works; after a failure, the next request retries', async (t) => {
       let mode = modes.well;
       const url = await startModelServer(t, (...request) => mode(...request));
       const env = ['--env', `WICK_MODEL_URL=${url}`];
@@ -164,7 +164,7 @@ for (const name of ['p2', 'p3']) {
       const { choices } = await (await ask(reused, '/v1/completions', body)).json();
       assert.equal(choices[0].text, text);
       mode = (_, response) => void response.socket?.destroy();
-      // an instance of 0.3 continues with the model that it has
+      // a p3 instance keeps the model that it has loaded
       const again = await ask(reused, '/v1/completions', body);
       assert.equal(again.status, name === 'p3' ? 200 : 503);
     });
@@ -178,7 +178,7 @@ for (const name of ['p2', 'p3']) {
       t.after(() => server.close());
       for (const [words, own] of Object.entries(hanging)) {
         [mode, asked] = [own, 0];
-        const signal = AbortSignal.timeout(15_000); // a host's own limit is 600 s
+        const signal = AbortSignal.timeout(15_000); // the host's default limit is 600 s
         const response = await ask(server.origin, '/v1/completions', body, { signal });
         const { error } = await response.json();
         assert.deepEqual([response.status, error.code], [503, 'model_server'], words);
@@ -188,7 +188,7 @@ for (const name of ['p2', 'p3']) {
     });
 
     for (const url of ['ftp://a/b', 'http://', 'http://me:word@127.0.0.1/', 'model.gguf', '']) {
-      test(`${JSON.stringify(url)} is refused as a URL`, async (t) => {
+      test(`${JSON.stringify(url)} is rejected as a URL`, async (t) => {
         const component = built(`edge/wick-${name}.wasm`);
         const args = ['--env', `WICK_MODEL_URL=${url}`];
         const server = await startWasmtime(name, { component, args });

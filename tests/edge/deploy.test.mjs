@@ -1,5 +1,5 @@
-// The manifests of examples/deploy: schemas of Kubernetes, Gateway API, Envoy Gateway and Knative, and the container
-// started as the Deployment says.
+// The manifests in examples/deploy: validated with the schemas of Kubernetes, Gateway API, Envoy Gateway and Knative. The
+// container is started as specified in the Deployment.
 
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -22,7 +22,7 @@ const validate = (/** @type {string[]} */ ...paths) =>
 const TO_JSON = 'import json, sys, yaml; print(json.dumps(list(yaml.safe_load_all(sys.stdin))))';
 
 describe('manifests', { skip }, () => {
-  /** @type {any} by kind */
+  /** @type {any} manifests by kind */
   const of = {};
   before(async () => {
     for (const path of manifests) {
@@ -90,7 +90,7 @@ describe('manifests', { skip }, () => {
   });
 
   for (const kind of ['apps/v1 Deployment', 'serving.knative.dev/v1 Service']) {
-    test(`the container of ${kind} starts, is ready, requires its key and ends`, async (t) => {
+    test(`the container of ${kind} starts, becomes ready, requires its key and stops`, async (t) => {
       const [container] = of[kind].spec.template.spec.containers;
       assert.deepEqual(container.command, ['npx', '--yes', `wick-llm@${version}`]);
       const values = { WICK_MODEL: modelPath, WICK_KEY: KEY };

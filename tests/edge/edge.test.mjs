@@ -1,5 +1,5 @@
-// An engine in the calling thread (wick-llm/edge): it gives the answers of an engine with a worker, for any source and any
-// reader, computes only while there is a reader, and stays within the memory of an isolate.
+// An engine in the calling thread (wick-llm/edge) gives the same answers as an engine with a worker, for any source and
+// reader. It does work only while its output is read, and stays within the memory of an isolate.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -76,8 +76,8 @@ const post = (path, body, init) =>
     ...init,
   });
 
-describe('it gives the answers of an engine with a worker', () => {
-  /** @param {string} text an answer @returns {string} without what differs from answer to answer */
+describe('answers equal those of an engine with a worker', () => {
+  /** @param {string} text a response @returns {string} without parts that differ between responses */
   const constant = (text) =>
     text
       .replace(/"id":"[^"]*"/g, '"id":""')
@@ -93,7 +93,7 @@ describe('it gives the answers of an engine with a worker', () => {
     ['/v1/completions', { prompt: 'Once upon a time', seed: 3, n: 2, max_tokens: 20 }],
     ['/v1/completions', { prompt: ['Once', 'The'], seed: 3, max_tokens: 9, logprobs: 1 }],
     ['/v1/embeddings', { input: ['a fox', 'a hen'] }],
-    ['/v1/rerank', { query: 'a fox', documents: ['a hen'] }], // refused: no head
+    ['/v1/rerank', { query: 'a fox', documents: ['a hen'] }], // rejected: the model has no head
     ['/v1/chat/completions', { messages: 'none' }],
   ])) {
     test(`${path} ${JSON.stringify(body).slice(0, 90)}`, async (t) => {
@@ -131,8 +131,8 @@ describe('it gives the answers of an engine with a worker', () => {
       const left = session.prompt(' there', { ...greedy, maxTokens: 500 })[Symbol.asyncIterator]();
       await left.next();
       await left.return();
-      await session.truncate(4); // its progress does not matter
-      const again = await session.prompt(' was', greedy).text(); // the cancelled request has left it
+      await session.truncate(4); // whether the request has made progress or not
+      const again = await session.prompt(' was', greedy).text(); // the session is free after the cancelled request
       const state = await session.save();
       const { session: loaded } = await engine.loadState(state);
       const tokens = await loaded?.tokens();
@@ -154,7 +154,7 @@ describe('it gives the answers of an engine with a worker', () => {
   });
 });
 
-describe('the bytes of the model', () => {
+describe('model bytes', () => {
   /** @param {Partial<EdgeOptions>} source */
   const fingerprintOf = async (source) => {
     const engine = await createEngine({ wasm, ...source });
@@ -185,8 +185,8 @@ describe('the bytes of the model', () => {
     ['a Response', async () => ({ stream: await fetch(url()) })],
     ['a stream', async () => ({ stream: new Blob([bytes]).stream() })],
     ['a Blob', async () => ({ blob: new Blob([bytes]) })],
-    ['an address', async () => ({ url: url() })],
-    ['an address by a binding', async () => ({ url: url(), fetch: (u, init) => fetch(u, init) })],
+    ['a URL', async () => ({ url: url() })],
+    ['a URL through a binding', async () => ({ url: url(), fetch: (u, init) => fetch(u, init) })],
     ['a file', async () => ({ file: modelPath })],
   ])) {
     test(`a model loads from ${name}`, async () => {
@@ -194,7 +194,7 @@ describe('the bytes of the model', () => {
     });
   }
 
-  test('answers of object storage are read by one piece of memory, where the host can', async (t) => {
+  test('responses of object storage are read into one buffer, if the host supports it', async (t) => {
     /** @type {Set<number>} */
     const memories = new Set();
     let whole = 0;
@@ -235,7 +235,7 @@ describe('the bytes of the model', () => {
       assert.equal(whole > 0, !isByte);
     }
     assert.deepEqual([...memories], [1 << 18]);
-    // a model of which more than a range is wanted
+    // a model that needs more than one range
     const { bytes: head } = claimModel({ layers: 8 });
     const large = new Uint8Array(5 << 20);
     large.set(head);
@@ -269,7 +269,7 @@ describe('the bytes of the model', () => {
   });
 });
 
-describe('a source on its own', () => {
+describe('RangeSource', () => {
   const most = 4 << 20;
 
   /** @param {import('../../js/bytes/model_sources.js').ByteStream} stream @returns {Promise<number[][]>} positions and sizes */
@@ -311,7 +311,7 @@ describe('a source on its own', () => {
     ]);
   });
 
-  test('a range may be whole, short or empty, and no longer than was requested', async () => {
+  test('a range may be full, short or empty, but not longer than requested', async () => {
     /** @type {number[][]} */
     const asked = [];
     const sizes = [most, 5, 0];
@@ -343,7 +343,7 @@ describe('a source on its own', () => {
     await assert.rejects((await failing.open(0, 7)).read(), failed);
   });
 
-  test('an answer that is read in pieces continues where it ended, and is cancelled with its stream', async () => {
+  test('a response read in pieces continues where it ended, and is cancelled with its stream', async () => {
     let given = 0;
     let isCancelled = false;
     /** @param {number} pieces @returns {any} */
@@ -360,7 +360,11 @@ describe('a source on its own', () => {
           isCancelled = true;
         },
       });
-      return { ok: true, body, arrayBuffer: () => assert.fail('it is read in pieces') };
+      return {
+        ok: true,
+        body,
+        arrayBuffer: () => assert.fail('the response must be read in pieces'),
+      };
     };
     /** @type {number[]} */
     const offsets = [];
@@ -381,8 +385,8 @@ describe('a source on its own', () => {
     await left.read();
     left.cancel();
     assert.equal(isCancelled, true);
-    left.cancel(); // it may be cancelled twice
-    // more than was requested: what it still has is not wanted
+    left.cancel(); // cancelling twice is allowed
+    // more bytes than requested: the rest is cancelled
     isCancelled = false;
     const piece = new Uint8Array(1 << 18);
     const pull = (/** @type {any} */ out) => out.enqueue(piece.slice());
@@ -400,10 +404,10 @@ describe('a source on its own', () => {
   });
 });
 
-describe('the plan of the memory', () => {
+describe('the memory plan', () => {
   const kept = (1 << 20) + (1 << 18) + (19 << 20);
 
-  test('the configuration is applied within the memory of an isolate', () => {
+  test('the memory limit is derived from the isolate’s memory', () => {
     const limit = (/** @type {any} */ options, held = 0) => memoryLimitOf(options, held);
     assert.equal(limit({}), 0);
     assert.equal(limit({ isolateBytes: null, memoryLimit: 7 }), 7);
@@ -429,7 +433,7 @@ describe('the plan of the memory', () => {
     }
   });
 
-  test('a refusal for lack of memory names the isolate if it has a limit', () => {
+  test('an out-of-memory error mentions the isolate’s limit, if it has one', () => {
     const full = new OwnError('NOMEM', 'too large', 5);
     const error = /** @type {any} */ (inWords(full, 100, 4));
     const words = `too large (isolateBytes is 100, of which JavaScript and the module need ${kept + 4})`;
@@ -441,7 +445,7 @@ describe('the plan of the memory', () => {
   });
 });
 
-describe('a connection over a fake engine', () => {
+describe('a connection with a fake engine', () => {
   /** @param {any} [more] functions of the engine */
   function connect(more = {}) {
     /** @type {any[]} */
@@ -489,7 +493,7 @@ describe('a connection over a fake engine', () => {
     return { connection, events, log, generate };
   }
 
-  test('pieces are acknowledged per request: an unread one pauses, then continues', async () => {
+  test('pieces are acknowledged per request: an unread request is paused, then continues', async () => {
     const { events, log, generate } = connect();
     generate(1);
     const { outputs, running } = generate(1);
@@ -505,7 +509,7 @@ describe('a connection over a fake engine', () => {
     ]);
   });
 
-  test('data waits for its reader and is dropped when the reader leaves', async () => {
+  test('output is kept for its reader and dropped when the reader is cancelled', async () => {
     const { connection, events, log, generate } = connect();
     const [one, two] = [generate(1), generate(1)];
     events.push(
@@ -519,7 +523,7 @@ describe('a connection over a fake engine', () => {
     assert.deepEqual([one.outputs[0][0].texts, log.length], [['x'], steps], 'no step was needed');
     one.running[0].forget();
     await one.running[0].drive?.();
-    assert.equal(log.length, steps, 'nothing is computed for who has gone');
+    assert.equal(log.length, steps, 'no step runs for a cancelled reader');
     two.running[0].cancel();
     two.running[0].cancel();
     assert.deepEqual(
@@ -528,7 +532,7 @@ describe('a connection over a fake engine', () => {
         ['cancel', 2],
         ['step', 1],
       ],
-      'once, with one unit of work',
+      'cancelled once, with one unit of work',
     );
     await connection.close();
     await connection.close();
@@ -539,7 +543,7 @@ describe('a connection over a fake engine', () => {
     assert.equal(connection.isEnded, true);
   });
 
-  test('a prompt is read layer by layer until its first piece, then in whole passes', async () => {
+  test('work is done layer by layer until the first piece, then in whole passes', async () => {
     for (const [shape, pass] of /** @type {[any, number][]} */ ([
       [{ layers: 2, parameters: 8 }, 3],
       [{ parameters: 8 }, 1],
@@ -558,7 +562,7 @@ describe('a connection over a fake engine', () => {
     }
   });
 
-  test('a call reaches the engine by its name; an aborted caller requests nothing', async () => {
+  test('a call is passed to the engine by name; an aborted call sends no request', async () => {
     /** @type {any[]} */
     const asked = [];
     const detokenize = (/** @type {any} */ tokens) => {
@@ -581,7 +585,7 @@ describe('a connection over a fake engine', () => {
     await assert.rejects(call, { name: 'WickError', code: 'ARG' });
   });
 
-  test('a refusal reaches each completion with the engine’s message', () => {
+  test('an error is reported to each completion with the engine’s message', () => {
     const detokenize = () => {
       throw new TypeError('settings are wrong');
     };
@@ -595,11 +599,11 @@ describe('a connection over a fake engine', () => {
       ],
     );
     assert.equal(running.length, 2);
-    assert.equal(connection.isEnded, false, 'it continues');
+    assert.equal(connection.isEnded, false, 'the connection stays open');
   });
 });
 
-/** A module that exports a memory by the name that is given. @param {number[]} [imports] a section */
+/** A module that exports a memory with the given name. @param {number[]} [imports] a section */
 const foreignModule = (name = 'memory', imports = []) =>
   new WebAssembly.Module(
     new Uint8Array([
@@ -609,7 +613,7 @@ const foreignModule = (name = 'memory', imports = []) =>
   );
 
 describe('options', () => {
-  test('worker options and unknown options are refused by name', async () => {
+  test('worker options and unknown options are rejected with their name', async () => {
     for (const name of ['threads', 'worker', 'shared', 'swap', 'eager', 'draft', 'onLead']) {
       const options = /** @type {any} */ ({ wasm, bytes, [name]: 1 });
       await assert.rejects(
@@ -636,8 +640,8 @@ describe('options', () => {
     }
   });
 
-  test('a module of another version is refused', async () => {
-    // it imports the function env.y
+  test('a module of a different version is rejected', async () => {
+    // a module that imports the function env.y
     const imports = [1, 4, 1, 0x60, 0, 0, 2, 9, 1, 3, ...Buffer.from('env'), 1, 121, 0, 0];
     const other = foreignModule('engine_create', imports);
     const wanted = refused('WASM', /^wasm is from a different version of the engine: .*env/);
@@ -662,7 +666,7 @@ describe('options', () => {
 });
 
 describe('memory', () => {
-  test('a model that is too large for an isolate is refused before its weights', async () => {
+  test('a model that is too large for an isolate is rejected before its weights are read', async () => {
     let readBytes = 0;
     const range = async (/** @type {number} */ offset, /** @type {number} */ length) => {
       const piece = bytes.slice(offset, offset + Math.min(length, 65536));
@@ -680,7 +684,7 @@ describe('memory', () => {
     );
   });
 
-  test('the engine gets the memory that JavaScript and the model bytes do not use', async () => {
+  test('the engine can use the memory that JavaScript and the model bytes do not need', async () => {
     const limitOf = async (/** @type {Partial<EdgeOptions>} */ options) => {
       const engine = await createEngine({ wasm, ...options });
       const { memory } = await engine.info();
@@ -695,7 +699,7 @@ describe('memory', () => {
     assert.equal(await limitOf({ range, isolateBytes: 128e6, memoryLimit: 120e6 }), all);
   });
 
-  test('closing frees the engine and ends pending calls', async (t) => {
+  test('closing frees the engine and rejects pending calls', async (t) => {
     const engine = await openEdge(t);
     const reading = engine.generate('Once', { ...greedy, maxTokens: 1000 })[Symbol.asyncIterator]();
     await reading.next();
@@ -707,8 +711,8 @@ describe('memory', () => {
   });
 });
 
-describe('the reader computes', () => {
-  test('nothing is computed for a reader who does not read', async (t) => {
+describe('reading drives computation', () => {
+  test('no work is done while a reader does not read', async (t) => {
     const engine = await openEdge(t);
     const texts = engine.generate('Once', { ...greedy, maxTokens: 500 })[Symbol.asyncIterator]();
     await texts.next();
@@ -733,10 +737,10 @@ describe('the reader computes', () => {
     await waitUntil(async () => {
       const { requests, kv } = await engine.stats();
       return requests.running === 0 && requests.aborted === 1 && kv.bytes.used === 0;
-    }, 'its end');
+    }, 'the request to end');
   });
 
-  test('requests that are all abandoned in the middle of a pass end', async (t) => {
+  test('requests that are all aborted during a pass end', async (t) => {
     const engine = await openEdge(t, { bytes, prefixCache: false });
     for (let turns = 1; turns <= 12; turns++) {
       const controller = new AbortController();
@@ -744,12 +748,15 @@ describe('the reader computes', () => {
       const asked = [1, 2, 3].map((i) =>
         engine.generate(`${i} `.repeat(300), { ...greedy, signal }).text(),
       );
-      const read = engine.generate('Once', { maxTokens: turns }).text(); // it may end in their pass
+      const read = engine.generate('Once', { maxTokens: turns }).text(); // may end in the same pass
       if (turns % 2) await read;
       for (let i = 0; i < turns; i++) await takeTurn();
       controller.abort();
       await Promise.allSettled([...asked, read]);
-      await waitUntil(async () => (await engine.stats()).requests.running === 0, 'their end');
+      await waitUntil(
+        async () => (await engine.stats()).requests.running === 0,
+        'the requests to end',
+      );
     }
     assert.equal((await engine.stats()).kv.bytes.used, 0);
   });
@@ -765,7 +772,7 @@ describe('the reader computes', () => {
     assert.ok(turns >= Math.min(4, ms / 40), `${turns} turns in ${ms} ms`);
   });
 
-  test('turns are counted by work if the clock does not advance', async () => {
+  test('turns depend on the amount of work if the clock does not advance', async () => {
     const turns = new Turns({ parameters: 40e6, layers: 4 });
     turns.count(9);
     assert.equal(new Turns(null).isDue, false);
@@ -776,7 +783,7 @@ describe('the reader computes', () => {
     assert.equal(turns.isDue, false);
   });
 
-  test('a turn uses the scheduling function that the host has', async (t) => {
+  test('a turn uses the host’s scheduling function', async (t) => {
     const host = /** @type {any} */ (globalThis);
     for (const name of ['setImmediate', 'scheduler', 'MessageChannel']) {
       const found = Object.getOwnPropertyDescriptor(host, name);
@@ -824,10 +831,10 @@ describe('the reader computes', () => {
     );
     await assert.rejects(connection.call('info', []), crashed);
     assert.equal(connection.isEnded, true);
-    running.cancel(); // it touches the module no more
+    running.cancel(); // must not call the module again
   });
 
-  test('a call whose caller has gone is embedded by the calls after it', async () => {
+  test('an embedding whose caller is suspended is completed by later calls', async () => {
     /** @type {string[]} */
     const begun = [];
     let left = 0;
@@ -873,7 +880,7 @@ describe('images and recordings', { skip }, () => {
     ['idefics3', 'tall', lists],
     ['qwen3a', 'a2', texts],
   ]) {
-    test(`${id}: a data URL is answered as by an engine with a worker`, async (t) => {
+    test(`${id}: a data URL gives the same answer as with a worker`, async (t) => {
       const { model, mmproj } = typeOf(id);
       const edge = await openEdge(t, { ...optionsOf(id), chatTemplate });
       const worker = await openEngine(
@@ -893,7 +900,7 @@ describe('images and recordings', { skip }, () => {
     });
   }
 
-  test('undecodable formats are refused by name, unless a function decodes them', async (t) => {
+  test('undecodable formats are rejected with their name, unless a function decodes them', async (t) => {
     const decodeImage = async () => ({ width: 1, height: 1, data: new Uint8Array(3) });
     const options = { ...optionsOf('gemma3'), chatTemplate: texts };
     const [plain, able] = [
@@ -910,7 +917,7 @@ describe('images and recordings', { skip }, () => {
     assert.equal(response.status, 200);
   });
 
-  test('other streams continue while an image is encoded, and a reader that leaves frees it', async (t) => {
+  test('other streams continue while an image is encoded, and cancelling its reader frees it', async (t) => {
     const engine = await openEdge(t, { ...optionsOf('idefics3'), chatTemplate: texts });
     const [part] = bodyAbout(messagePartOf(partOf('idefics3', 'wide'))).messages[0].content;
     /** @param {any} prompt */
@@ -932,7 +939,7 @@ describe('images and recordings', { skip }, () => {
     assert.equal(await ask(content).text(), alone);
   });
 
-  test('the file is read by ranges, and a second loader continues where the first one stopped', async () => {
+  test('the file is read in ranges, and a second loader continues where the first one stopped', async () => {
     const { bytes: model, mmproj, ...options } = optionsOf('gemma3');
     const open = openOnce({ ...options, wasm, extrasWasm, chatTemplate: texts });
     /** @type {number[]} */
@@ -971,7 +978,7 @@ describe('images and recordings', { skip }, () => {
   });
 });
 
-describe('one engine for all requests of an isolate', () => {
+describe('one engine for all requests in an isolate', () => {
   test('the engine is loaded once, and again after it has ended', async () => {
     let reads = 0;
     const range = async (/** @type {number} */ offset, /** @type {number} */ length) => {
@@ -990,8 +997,8 @@ describe('one engine for all requests of an isolate', () => {
     await next.close();
   });
 
-  test('when the loading request ends, another one continues the load', async () => {
-    for (const isTold of [true, false]) {
+  test('when the loading request ends, another request continues the load', async () => {
+    for (const isAborted of [true, false]) {
       const open = openOnce({ wasm });
       const controller = new AbortController();
       const { signal } = controller;
@@ -1013,18 +1020,18 @@ describe('one engine for all requests of an isolate', () => {
       };
       const other = open({ range });
       await waitUntil(() => offsets.some((offset) => offset > 1e6), 'the stall');
-      if (isTold) controller.abort();
+      if (isAborted) controller.abort();
       const engine = await other;
       assert.deepEqual(offsets, [0, 600_000, 1_200_000, 1_200_000]);
       assert.ok((await engine.generate('Once', greedy).text()).length > 10);
-      controller.abort(); // the one that was ended comes to life again, too late
+      controller.abort(); // the stalled request resumes too late
       await assert.rejects(stalled);
       assert.ok((await engine.generate('Once', greedy).text()).length > 10);
       await engine.close();
     }
   });
 
-  test('when the request that creates the engine ends, another one creates it', async (t) => {
+  test('when the request that creates the engine ends, another request creates it', async (t) => {
     const { openOnce: openHere } = await import('../../js/edge/create_edge_engine.js');
     const { create } = NativeEngine;
     t.after(() => Object.assign(NativeEngine, { create }));
@@ -1038,14 +1045,14 @@ describe('one engine for all requests of an isolate', () => {
     const ended = open({ bytes });
     const engine = await open({ bytes });
     assert.ok((await engine.generate('Once', greedy).text()).length > 10);
-    // it comes to life again, too late
+    // the first request resumes too late
     settle[0](await create(wasm, configOf(/** @type {any} */ ({ threads: 1 }), 1)));
     assert.equal(await ended, engine);
     assert.ok((await engine.generate('Once', greedy).text()).length > 10);
     await engine.close();
   });
 
-  test('a reader that leaves does not wait for a silent source', async () => {
+  test('cancelling does not wait for a stalled source', async () => {
     const open = openOnce({ wasm });
     for (const make of [open, (/** @type {any} */ model) => createEngine({ wasm, ...model })]) {
       const controller = new AbortController();
@@ -1058,7 +1065,7 @@ describe('one engine for all requests of an isolate', () => {
     await (await open({ bytes })).close();
   });
 
-  test('after a failure the next request begins again', async () => {
+  test('after a failure the next request starts again', async () => {
     const open = openOnce({ wasm });
     for (const model of /** @type {any[]} */ ([undefined, null, 5])) {
       await assert.rejects(open(model), refused('ARG', /^model must be an options object/));

@@ -1,5 +1,5 @@
-// The servers of examples/ in workerd, Deno, Bun and Node: each gives the answers of an engine in Node, to many
-// clients at once, and loses nothing to clients that leave or send nonsense.
+// The servers in examples/ in workerd, Deno, Bun and Node: each gives the same answers as an engine in Node, to many
+// clients at once, and is not affected by clients that disconnect or send invalid requests.
 
 import assert from 'node:assert/strict';
 import { copyFileSync, mkdirSync, truncateSync, writeFileSync } from 'node:fs';
@@ -41,10 +41,10 @@ const root = resolve(fileURLToPath(new URL('../..', import.meta.url)));
 const CHAT = '/v1/chat/completions';
 const messages = [{ role: 'user', content: 'Tell me a story about a fox.' }];
 const folder = temporaryFolder();
-/** Keys and values of 16 tokens of the built-in model. */
+/** KV cache size of 16 tokens of the demo model. */
 const PAGE_KB = 32;
 
-/** The answers of an engine in Node. @type {(path: string, body: object) => Promise<any>} */
+/** Returns the response of an engine in Node. @type {(path: string, body: object) => Promise<any>} */
 let reference;
 /** @type {import('../../js/index.js').Engine} */
 let engine;
@@ -83,7 +83,7 @@ for (const [name, { skip, queueLimit, hearsAtOnce, start }] of Object.entries(ex
     /** @param {string} path @param {unknown} body @param {RequestInit} [init] */
     const post = (path, body, init) => ask(server.origin, path, body, init);
 
-    test('a chat completion is the same as in Node, whole and streamed', async () => {
+    test('a chat completion is the same as in Node, streamed and not', async () => {
       for (const body of [
         { messages, temperature: 0, max_tokens: 60 },
         { messages, seed: 5, max_tokens: 30, n: 2, logprobs: true, top_logprobs: 1 },
@@ -112,7 +112,7 @@ for (const [name, { skip, queueLimit, hearsAtOnce, start }] of Object.entries(ex
       }
     });
 
-    test('concurrent clients each get their own answer', async () => {
+    test('concurrent clients each receive their own answer', async () => {
       const bodies = Array.from({ length: 12 }, (_, seed) => ({
         ...{ prompt: `Story ${seed}`, seed, max_tokens: 40, stream: seed % 2 === 0 },
       }));
@@ -130,7 +130,7 @@ for (const [name, { skip, queueLimit, hearsAtOnce, start }] of Object.entries(ex
       assert.equal(new Set(texts).size, 12);
     });
 
-    test('a client that leaves frees its request', async () => {
+    test('a disconnected client frees its request', async () => {
       for (const stream of hearsAtOnce ? [true, false] : [true]) {
         const controller = new AbortController();
         const { signal } = controller;
@@ -141,7 +141,7 @@ for (const [name, { skip, queueLimit, hearsAtOnce, start }] of Object.entries(ex
           await waitUntil(async () => {
             const page = await (await fetch(`${server.origin}/metrics`)).text();
             return /^wick_http_generations 1$/m.test(page);
-          }, 'the request');
+          }, 'the request to start');
         }
         controller.abort();
         await asked.catch(() => {});
@@ -149,7 +149,7 @@ for (const [name, { skip, queueLimit, hearsAtOnce, start }] of Object.entries(ex
       }
     });
 
-    test('invalid requests are refused, and a full queue answers 429', async () => {
+    test('invalid requests are rejected, and a full queue results in 429', async () => {
       for (const [body, status] of /** @type {[unknown, number][]} */ ([
         ['{"messages":', 400],
         ['\xff', 400],
@@ -177,11 +177,11 @@ for (const [name, { skip, queueLimit, hearsAtOnce, start }] of Object.entries(ex
       assert.equal(refused.headers.get('Retry-After'), '1');
       controller.abort();
       await Promise.allSettled(streams);
-      // in workerd, requests of clients that left end at the next request: without one nothing runs
-      // there
+      // in workerd, requests of disconnected clients end only with the next request, because no code runs
+      // between requests
       await waitUntil(
         async () => (await post(CHAT, { messages, max_tokens: 4 })).status === 200,
-        'a place in the queue',
+        'space in the queue',
       );
       await atRest(server.origin);
     });
@@ -191,7 +191,7 @@ for (const [name, { skip, queueLimit, hearsAtOnce, start }] of Object.entries(ex
 const workerd = exampleServers['examples/workers in workerd'];
 
 describe('workerd', { skip: workerd.skip }, () => {
-  test('a model that is too large for the isolate is refused before its weights', async (t) => {
+  test('a model that is too large for the isolate is rejected before its weights are read', async (t) => {
     const { bytes, weightsBytes } = claimModel({ layers: 8 });
     assert.ok(weightsBytes > 128e6);
     const model = join(folder, 'large.gguf');
@@ -212,7 +212,7 @@ describe('workerd', { skip: workerd.skip }, () => {
     assert.ok(residentOf(server.pid).peakKb < 140_000);
   });
 
-  test('SmolLM2-135M’s shape in Q4_0 keeps to 128 MB next to a worker without engine and model', async (t) => {
+  test('a model with the shape of SmolLM2-135M in Q4_0 needs at most 128 MB more than an empty worker', async (t) => {
     const bare = await startWorkerOf('bare', "export default { fetch: () => new Response('ok') };");
     t.after(() => bare.close());
     for (let i = 0; i < 20; i++) await (await fetch(bare.origin)).text();
@@ -229,14 +229,14 @@ describe('workerd', { skip: workerd.skip }, () => {
       assert.equal(readEvents(await response.text()).isWhole, true);
     }
     const [own, without] = [server, bare].map(({ pid }) => residentOf(pid));
-    // pages of workerd itself, which its compilers touch first with an engine, belong to no isolate
+    // exclude workerd's own pages, which its compilers first touch when an engine is loaded
     const used = (own.ownKb - without.ownKb) * 1024;
     const peak = (own.peakKb - without.peakKb) * 1024;
     t.diagnostic(`${(used / 1e6).toFixed(1)} MB, ${(peak / 1e6).toFixed(1)} with workerd's pages`);
     assert.ok(used > 90e6 && used <= 128e6, `${used}`);
   });
 
-  test('a model bundled in the program opens in the global scope', async (t) => {
+  test('a model bundled in the program can be opened in the global scope', async (t) => {
     const source = `import { createEngine } from 'wick-llm/edge';
       import { createHandler } from 'wick-llm/openai';
       import wasm from 'engine.wasm';
@@ -264,7 +264,7 @@ describe('workerd', { skip: workerd.skip }, () => {
     assert.deepEqual(await Promise.all(answers), [wanted, wanted, wanted]);
   });
 
-  test('an image in a data URL is read with an mmproj file', {
+  test('an image in a data URL is processed with an mmproj file', {
     skip: noVectors,
   }, async (t) => {
     const source = `import { createEngine } from 'wick-llm/edge';
@@ -317,7 +317,7 @@ describe('workerd', { skip: workerd.skip }, () => {
     assert.equal(/** @type {any} */ (await response.json()).error.code, code);
   });
 
-  test('wick-llm names the module to import there', async (t) => {
+  test('importing wick-llm reports which module to import instead', async (t) => {
     const worker = `import { createEngine } from 'wick-llm';
       const reported = (error) => new Response(error.code + ': ' + error.message);
       export default {
@@ -368,7 +368,7 @@ describe('workerd', { skip: workerd.skip }, () => {
       controller.abort();
       const { choices } = await wanted.get(index % 40);
       const [{ text: expected }] = choices;
-      assert.ok(expected.startsWith(text), `${index}: ${text} is not how ${expected} begins`);
+      assert.ok(expected.startsWith(text), `${index}: ${text} is not a prefix of ${expected}`);
       assert.ok(leaves || isWhole, `${index}: the answer broke off`);
       reported[isWhole ? 'whole' : 'cut']++;
     };
@@ -379,7 +379,7 @@ describe('workerd', { skip: workerd.skip }, () => {
     const sizes = [];
     for (const part of [0, 1]) {
       let next = part * (count / 2);
-      // 20 in flight for a queue of 16
+      // 20 requests in flight with a queue limit of 16
       await Promise.all(
         Array.from({ length: 20 }, async () => {
           while (next < (part + 1) * (count / 2)) await one(next++);
@@ -397,7 +397,7 @@ describe('workerd', { skip: workerd.skip }, () => {
   });
 });
 
-/** @param {string} origin @returns {Promise<number>} the bytes that the prefix cache may still fill */
+/** @param {string} origin @returns {Promise<number>} KB of pages in use or free, which the prefix cache may still fill */
 async function pagesKb(origin) {
   const page = await (await fetch(`${origin}/metrics`)).text();
   const pages = [...page.matchAll(/^wick_kv_pages\{state="(?:used|free)"\} (\d+)$/gm)];
@@ -417,7 +417,7 @@ function numbers(seed) {
 
 /**
  * @param {Response} response
- * @param {{stream: boolean, pieces: number}} how many pieces of a stream are read; -1: all
+ * @param {{stream: boolean, pieces: number}} the number of pieces of a stream to read; -1: all
  */
 async function readSome(response, { stream, pieces }) {
   if (!stream) {

@@ -1,5 +1,5 @@
-// wick embed-component, without `make edge`: small components made here, byte by byte, and what happens to them
-// read by WebAssembly itself.
+// wick embed-component, without `make edge`: small components are assembled here byte by byte, and the results are checked
+// with the host's WebAssembly.
 
 import assert from 'node:assert/strict';
 import {
@@ -19,7 +19,7 @@ const at = (/** @type {string} */ name) => join(folder, name);
 const PAGE_BYTES = 65536;
 const MARK = Buffer.from("wick: the model's place\0");
 
-/** @param {number} value @returns {number[]} LEB128 without a sign */
+/** @param {number} value @returns {number[]} unsigned LEB128 */
 function u32(value) {
   const bytes = [];
   for (; value >= 128; value = Math.floor(value / 128)) bytes.push((value % 128) + 128);
@@ -52,14 +52,14 @@ function moduleOf({ pages = 2, memory, segments, counted = false, more = [] } = 
   ]);
 }
 
-/** A module without the mark, the one with it, and sections around. @param {Buffer} module */
+/** A component with a module without the marker, the given module, and custom sections around them. @param {Buffer} module */
 function componentOf(module) {
   const before = [section(0, [1, 0x78, 7]), section(1, moduleOf({ segments: [] }))];
   const parts = [...before, section(1, module), section(0, [1, 0x79, 8, 9])];
   return Buffer.concat([Buffer.from([0, 0x61, 0x73, 0x6d, 13, 0, 1, 0]), ...parts]);
 }
 
-/** @param {Buffer} component @returns {[number, Buffer][]} numbers and contents of its sections */
+/** @param {Buffer} component @returns {[number, Buffer][]} ids and contents of its sections */
 function sectionsOf(component) {
   /** @type {[number, Buffer][]} */
   const found = [];
@@ -109,13 +109,13 @@ async function assertEmbedded({ pages, model, ...rest }) {
   const wanted = Buffer.from(place);
   wanted.writeUInt32LE(pages * PAGE_BYTES, 6 + MARK.length);
   wanted.writeUInt32LE(model.length, 6 + MARK.length + 4);
-  assert.deepEqual(Buffer.from(buffer, MARK_AT, place.length), wanted, 'its place is reported');
-  assert.equal(Buffer.from(buffer, 0, 5).toString(), 'first', 'other data stay');
+  assert.deepEqual(Buffer.from(buffer, MARK_AT, place.length), wanted, 'its position is recorded');
+  assert.equal(Buffer.from(buffer, 0, 5).toString(), 'first', 'other data is unchanged');
   for (const section of rest.more ?? []) assert.ok(made.includes(section));
 }
 
-test('the model is stored after the memory, and its place is reported', async () => {
-  // on both sides of each step of a number's length, and of a page
+test('the model is stored after the memory, and its position is recorded', async () => {
+  // sizes around each change of LEB128 length, and around a page
   for (const size of [4, 127, 128, 16383, 16384, 65535, 65536, 65537, 1 << 20, 2100000]) {
     await assertEmbedded({ pages: 2, model: modelOf(size) });
   }
@@ -126,7 +126,7 @@ test('the model is stored after the memory, and its place is reported', async ()
   await assertEmbedded({ pages: 3, model: modelOf(99), counted: true, more: [name] });
 });
 
-test('a component that cannot take a model is refused', async () => {
+test('a component that cannot hold a model is rejected', async () => {
   const model = modelOf(99);
   const good = componentOf(moduleOf());
   const result = Buffer.from(place);
@@ -136,21 +136,23 @@ test('a component that cannot take a model is refused', async () => {
   /** @type {Record<string, Buffer>} */
   const wrong = {
     nothing: Buffer.alloc(0),
-    'a preamble alone': good.subarray(0, 8),
-    'a preamble of another kind': Buffer.from([...good.subarray(0, 4), 1, ...good.subarray(5)]),
-    'less than a preamble': good.subarray(0, 7),
-    'cut within its module': good.subarray(0, good.length - 12),
-    'a module alone': moduleOf(),
-    'without a mark': of({ segments: [segment(0, Buffer.from('x'))] }),
-    'a mark with a model': of({ segments: [segment(0, result)] }),
-    'a mark at the end': of({ segments: [segment(0, place.subarray(0, 6 + MARK.length + 7))] }),
+    'only a preamble': good.subarray(0, 8),
+    'a wrong preamble': Buffer.from([...good.subarray(0, 4), 1, ...good.subarray(5)]),
+    'an incomplete preamble': good.subarray(0, 7),
+    'truncated inside the module': good.subarray(0, good.length - 12),
+    'only a module': moduleOf(),
+    'without a marker': of({ segments: [segment(0, Buffer.from('x'))] }),
+    'a marker with a model': of({ segments: [segment(0, result)] }),
+    'a marker without space for two numbers': of({
+      segments: [segment(0, place.subarray(0, 6 + MARK.length + 7))],
+    }),
     'a memory with a maximum': of({ memory: [1, 1, 2, 3] }),
     'two memories': of({ memory: [2, 0, 2, 0, 2] }),
     'a memory without pages': of({ memory: [1, 0] }),
-    'a memory and more': of({ memory: [1, 0, 2, 9] }),
-    'a number of pages without an end': of({ memory: [1, 0, 128] }),
-    'a section without an end': of({ more: [Buffer.from([0, 128])] }),
-    'a section that is cut': of({ more: [Buffer.from([0, 3, 1, 1])] }),
+    'extra bytes after a memory': of({ memory: [1, 0, 2, 9] }),
+    'an unterminated number of pages': of({ memory: [1, 0, 128] }),
+    'an unterminated section size': of({ more: [Buffer.from([0, 128])] }),
+    'a truncated section': of({ more: [Buffer.from([0, 3, 1, 1])] }),
   };
   rmSync(at('out.wasm'), { force: true });
   for (const [what, component] of Object.entries(wrong)) {
@@ -159,13 +161,13 @@ test('a component that cannot take a model is refused', async () => {
     assert.match(stderr, /plain\.wasm is not a component without a model, built by `make edge`/, what);
     assert.equal(existsSync(at('out.wasm')), false, what);
   }
-  // the mark may end with the room for two numbers, and numbers of pages may be long
+  // data may end right after the two numbers, and the number of pages may be padded
   const least = place.subarray(0, 6 + MARK.length + 8);
   assert.equal((await embed(of({ segments: [segment(0, least)] }), model)).code, 0);
   assert.equal((await embed(of({ memory: [1, 0, 130, 0] }), model)).code, 0);
 });
 
-test('a model that does not fit is refused', async () => {
+test('a model that does not fit is rejected', async () => {
   const good = componentOf(moduleOf());
   for (const bytes of [Buffer.alloc(0), Buffer.from('GGU'), Buffer.from('GGUX, and more')]) {
     const { code, stderr } = await embed(good, bytes);

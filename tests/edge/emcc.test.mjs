@@ -1,5 +1,5 @@
-// Modules that emcc has compiled (make emcc) next to clang's: the package runs them unchanged, and every text, token and
-// logit is the same.
+// Compares modules compiled by emcc (make emcc) with clang's: the package runs them unchanged, and all text, tokens and
+// logits are the same.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -35,12 +35,12 @@ async function describeModule(file) {
   return JSON.parse(stdout.toString() || assert.fail(stderr));
 }
 
-/** Names of one build, by which further modules are linked, are left out. @param {string[]} names */
+/** Removes names that link the modules of one build. @param {string[]} names */
 const without = (names) => names.filter((name) => !/ [gem]%/.test(name));
 
-describe('modules by emcc', { skip: missing() || relaxedNode.skip }, () => {
+describe('modules compiled by emcc', { skip: missing() || relaxedNode.skip }, () => {
   for (const build of builds) {
-    test(`${build} has the imports and exports of clang's`, async () => {
+    test(`${build} has the same imports and exports as clang's`, async () => {
       const [wanted, found] = await Promise.all(
         [clang, emcc].map((dist) => describeModule(join(dist, `wasm/wick-${build}.wasm`))),
       );
@@ -56,7 +56,7 @@ describe('modules by emcc', { skip: missing() || relaxedNode.skip }, () => {
       }
     });
 
-    test(`${build} gives the answers of clang's build`, async () => {
+    test(`${build} gives the same answers as clang’s build`, async () => {
       const threads = build.endsWith('threads') ? '2' : '1';
       const script = join(root, 'tests/support/build_answers.mjs');
       const [wanted, found] = await Promise.all(

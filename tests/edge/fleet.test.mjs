@@ -1,5 +1,5 @@
-// Several instances behind HAProxy (examples/fleet): sessions stay where their prefixes are, an
-// instance is drained, and the outcome for streams and sessions when one is killed or hangs.
+// Several instances with HAProxy (examples/fleet): sessions stay where their prefixes are cached, an
+// instance can be drained, and streams and sessions survive or fail as documented when one is killed or hangs.
 
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
@@ -13,14 +13,14 @@ const CHAT = '/v1/chat/completions';
 const sessions = Array.from({ length: 8 }, (_, index) => `session ${index}`);
 const greedy = { temperature: 0, max_tokens: 8 };
 /**
- * How many requests of a session meet its prefix. A process of wasmtime may have made a second instance if requests arrived
- * together on a busy machine, and passes a request to either.
+ * The minimum share of a session's requests that find its prefix in the cache. If requests arrived together on a busy
+ * machine, wasmtime may have created a second instance, and passes requests to either.
  */
 const PREFIX_SHARE_MIN = { node: 1, workerd: 1, wasmtime: 0.5 };
-/** The end token never comes. */
+/** Suppresses the end token. */
 const endless = { max_tokens: 3000, logit_bias: { 0: -100, 2: -100 }, stream: true };
 
-/** The end of a stream that was cut. @param {any} error */
+/** Whether the error is that of a broken stream. @param {any} error */
 const isCut = (error) => error.name === 'TypeError' && error.cause.code === 'UND_ERR_SOCKET';
 
 /** @param {string} session */
@@ -57,7 +57,7 @@ function describeFleet(kind) {
       { messages: questionOf(session), ...body },
       { headers: { 'content-type': 'application/json', ...headers } },
     );
-  /** Where each session goes. @returns {Promise<string[]>} */
+  /** Returns the instance that serves each session. @returns {Promise<string[]>} */
   const placesOf = () =>
     Promise.all(
       sessions.map(async (session) => {
@@ -89,7 +89,7 @@ function describeFleet(kind) {
     };
   }
 
-  test('a session is routed to its prefix, by a header or by its body', async () => {
+  test('a session is routed to its cached prefix by a header or its body', async () => {
     const places = await placesOf();
     assert.deepEqual([...new Set(places)].sort(), ['i1', 'i2']);
     assert.deepEqual(await placesOf(), places);
@@ -116,7 +116,7 @@ function describeFleet(kind) {
     for (const response of salted) await response.text();
   });
 
-  test('a drained instance finishes its requests and gets its sessions back', async () => {
+  test('a drained instance finishes its requests, and its sessions return to it later', async () => {
     const places = await placesOf();
     const session = sessions[places.indexOf('i1')];
     const stream = await openStream(session);

@@ -1,6 +1,6 @@
-// Clients, readers and engines that leave at any moment: in the middle of a body, a prompt, an image, a grammar, a batch of texts
-// or a stream, or while they wait. The engine returns to rest, nothing is rejected without a reader, and every answer that is
-// read to its end is the answer of a quiet engine.
+// Clients, readers and engines that end at any moment: in the middle of a body, a prompt, an image, a grammar, a batch of inputs
+// or a stream, or while they wait. The engine becomes idle again, there are no unhandled rejections, and every answer that is
+// read to its end equals that of an idle engine.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -33,7 +33,7 @@ const parts = {
   mediaWasm: moduleOf('-media'),
 };
 
-/** Rejections that nothing has handled. @type {unknown[]} */
+/** Unhandled rejections. @type {unknown[]} */
 const unhandled = [];
 const hear = (/** @type {unknown} */ reason) => void unhandled.push(reason);
 process.on('unhandledRejection', hear);
@@ -45,7 +45,7 @@ after(() => {
 
 // ---- requests ----
 
-/** @param {Random} random @param {number} count @returns {number} below it */
+/** @param {Random} random @param {number} count @returns {number} a number below count */
 const below = (random, count) => Math.floor(random() * count);
 /** @template T @param {Random} random @param {T[]} list @returns {T} */
 const pick = (random, list) => list[below(random, list.length)];
@@ -57,7 +57,7 @@ const text = (random) =>
     pick(random, words),
   ).join(' ');
 
-/** A schema that no request had before, so it is compiled. @param {Random} random */
+/** A new schema, which has to be compiled. @param {Random} random */
 const schema = (random) => ({
   type: 'object',
   properties: { [`name${below(random, 1e6)}`]: { type: 'string', maxLength: 20 } },
@@ -65,7 +65,7 @@ const schema = (random) => ({
   additionalProperties: false,
 });
 
-/** @param {Random} random @returns {any} fields of any text */
+/** @param {Random} random @returns {any} fields of a generation request */
 const limits = (random) => ({
   temperature: 0,
   max_tokens: 1 + below(random, 40),
@@ -132,7 +132,7 @@ const asks = [
 // ---- clients ----
 
 /**
- * The body in pieces, between which turns pass.
+ * Returns the body in pieces, with pauses between them.
  * @param {any} body @param {Random} random @param {boolean} isSlow
  */
 function bodyOf(body, random, isSlow) {
@@ -165,12 +165,12 @@ const turns = async (/** @type {number} */ count) => {
 };
 
 /**
- * A client, which may leave.
+ * A client that may disconnect.
  * @param {Handle} handle @param {string} path @param {any} body @param {Random} random
- * @returns {Promise<string | undefined>} the answer, if all of it was read
+ * @returns {Promise<string | undefined>} the response, if it was read completely
  */
 async function ask(handle, path, body, random) {
-  const way = below(random, 6); // 0, 1: it stays
+  const way = below(random, 6); // 0, 1: does not disconnect
   const patience = below(random, 1 + below(random, 80));
   const leaves = new AbortController();
   const sent = bodyOf(body, random, random() < 0.3);
@@ -183,7 +183,7 @@ async function ask(handle, path, body, random) {
   let answer = '';
   for (let pieces = 0; ; pieces++) {
     if (way >= 3 && pieces === below(random, 12)) {
-      if (way === 3) await turns(patience); // it is connected, and reads nothing
+      if (way === 3) await turns(patience); // stays connected without reading
       if (way !== 4) leaves.abort();
       if (way >= 4) await reader.cancel().catch(() => {});
       return undefined;
@@ -195,11 +195,11 @@ async function ask(handle, path, body, random) {
   }
 }
 
-/** Names and times, which differ from answer to answer. */
+/** Members with names and times, which differ between responses. */
 const variable = new Set([
   ...['id', 'created', 'created_at', 'timings', 'item_id', 'call_id', 'completed_at'],
 ]);
-/** @param {any} value @returns {any} without them */
+/** @param {any} value @returns {any} the value without these members */
 const constant = (value) =>
   Array.isArray(value)
     ? value.map(constant)
@@ -211,7 +211,7 @@ const constant = (value) =>
         )
       : value;
 
-/** @param {string} answer @returns {string} the parts that are the same in every answer; choices of a stream one after another */
+/** @param {string} answer @returns {string} the parts that are the same in every response, with a stream's choices in order */
 function essence(answer) {
   const events = answer
     .split('\n\n')
@@ -228,7 +228,7 @@ function essence(answer) {
   return `${answer.slice(0, 4)}${data.map((one) => JSON.stringify(one)).join('\n')}`;
 }
 
-/** Readers of the engine itself, which leave. @type {((engine: Engine, random: Random, signal: AbortSignal) => Promise<unknown>)[]} */
+/** Direct uses of the engine that are cancelled. @type {((engine: Engine, random: Random, signal: AbortSignal) => Promise<unknown>)[]} */
 const readers = [
   async (engine, random) => {
     let left = below(random, 9);
@@ -296,7 +296,7 @@ async function read(engine, random) {
 
 // ---- checks ----
 
-/** @param {Engine} engine @param {Handle} handle @returns {Promise<string>} the counts that are not 0; empty: the engine is at rest */
+/** @param {Engine} engine @param {Handle} handle @returns {Promise<string>} the counters that are not 0; empty if the engine is idle */
 async function unrest(engine, handle) {
   const { requests, kv } = await engine.stats();
   const page = await (await handle(new Request('http://wick.test/metrics'))).text();
@@ -321,7 +321,7 @@ async function checkRest(engine, handle, name) {
 }
 
 /**
- * Rounds of clients and readers at the same time.
+ * Runs rounds of concurrent clients and readers.
  * @param {Engine} engine @param {Handle} handle
  * @param {((random: Random) => [string, any])[]} asked
  * @param {{rounds: number, ms: number}} bound
@@ -340,7 +340,7 @@ async function storm(engine, handle, asked, { rounds, ms }) {
       const own = randomOf(seed + i + 1);
       if (random() < 0.25) {
         others.push(read(engine, own));
-        others.at(-1)?.catch(() => {}); // it is awaited below
+        others.at(-1)?.catch(() => {}); // awaited below
       } else {
         const [path, body] = pick(own, asked)(own);
         clients.push([path, body, ask(handle, path, body, own)]);
@@ -365,21 +365,21 @@ async function storm(engine, handle, asked, { rounds, ms }) {
 const bound = isSoak ? { rounds: 1e6, ms: 60_000 } : { rounds: 40, ms: 3000 };
 const own = { contextSize: 2048, prefixCache: false };
 
-describe('clients and readers that leave', () => {
-  test('an edge engine returns to rest', async (t) => {
+describe('clients and readers that disconnect', () => {
+  test('an edge engine becomes idle again', async (t) => {
     const engine = await createEngine({ ...parts, ...own, bytes: readFileSync(modelPath) });
     t.after(() => engine.close());
     const whole = await storm(engine, createHandler(engine), asks, bound);
     assert.ok(whole > 0);
   });
 
-  test('an engine with a worker returns to rest', async (t) => {
+  test('an engine with a worker becomes idle again', async (t) => {
     const engine = await openEngine(t, { file: modelPath, ...own });
     const whole = await storm(engine, createHandler(engine), asks, bound);
     assert.ok(whole > 0);
   });
 
-  test('images are left, too', { skip }, async (t) => {
+  test('requests with images can be cancelled as well', { skip }, async (t) => {
     const { model, mmproj } = typeOf('idefics3');
     const bytes = readFileSync(model);
     const options = { bytes, mmproj: readFileSync(mmproj), chatTemplate: texts };
@@ -410,7 +410,7 @@ describe('readers and engines that end early', () => {
     t.after(() => engine.close());
     return engine;
   };
-  /** @param {Engine} engine @param {number} count of requests */
+  /** @param {Engine} engine @param {number} count number of requests */
   const untilRunning = async (engine, count) => {
     let running = -1;
     for (
@@ -423,7 +423,7 @@ describe('readers and engines that end early', () => {
     assert.equal(running, count);
   };
 
-  test('a reader that rests does not keep abandoned requests', async (t) => {
+  test('a paused reader does not keep abandoned requests alive', async (t) => {
     const engine = await openEdge(t);
     const rests = engine.generate('Once', { ...greedy, maxTokens: 500 })[Symbol.asyncIterator]();
     await rests.next();
@@ -441,7 +441,7 @@ describe('readers and engines that end early', () => {
     await untilRunning(engine, 0);
   });
 
-  test('a request whose reader was collected as garbage ends when the next one arrives', async (t) => {
+  test('a request whose reader was garbage-collected ends when the next request arrives', async (t) => {
     setFlagsFromString('--expose-gc');
     const collect = runInNewContext('gc');
     const engine = await openEdge(t);
@@ -463,7 +463,7 @@ describe('readers and engines that end early', () => {
     ['an edge engine', openEdge],
     ['an engine with a worker', (t) => openEngine(t, { file: modelPath, ...own })],
   ])) {
-    test(`texts of a call that was aborted are not embedded, ${name}`, async (t) => {
+    test(`inputs of an aborted call are not embedded, ${name}`, async (t) => {
       const engine = await open(t);
       const before = (await engine.stats()).tokens.prompt;
       const leaves = new AbortController();
@@ -514,7 +514,7 @@ describe('readers and engines that end early', () => {
   };
   const crashed = { code: 'WORKER_CRASHED', message: /The engine crashed: .*unreachable/ };
 
-  test('a trap while a reader leaves ends the engine, and is not thrown at the reader', async () => {
+  test('a trap during cancellation ends the engine, and is not thrown to the reader', async () => {
     for (const name of /** @type {const} */ (['stepUnits', 'cancel'])) {
       const { native, connection, generate } = await openTrapped();
       const [running, other] = [generate({}), generate({})];
@@ -525,7 +525,7 @@ describe('readers and engines that end early', () => {
     }
   });
 
-  test('a trap in a grammar or in an embedding ends the engine', async () => {
+  test('a trap in a grammar or an embedding ends the engine', async () => {
     for (const error of [undefined, new Error('no grammar')]) {
       const { native, connection, generate } = await openTrapped();
       const running = generate({ regex: '(fox|hen){1,900}x' });
@@ -545,7 +545,7 @@ describe('readers and engines that end early', () => {
     assert.deepEqual(unhandled, []);
   });
 
-  test('pieces that are read after the engine was closed do not touch it', async () => {
+  test('reading pieces after the engine was closed does not call it', async () => {
     const { native, connection, generate } = await openTrapped();
     /** @type {any[]} */
     const events = [];
@@ -563,7 +563,7 @@ describe('readers and engines that end early', () => {
     running.cancel();
   });
 
-  test('an engine is closed in the middle of everything', async (t) => {
+  test('an engine can be closed during any kind of work', async (t) => {
     for (let round = 0; round < 12; round++) {
       const random = randomOf(round);
       const engine =

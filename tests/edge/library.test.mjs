@@ -1,5 +1,5 @@
-// The C library where others link it, of the installed files alone: names in the archives, pkg-config
-// and CMake, natively with gcc and clang as C17 and C++20, and under WASI.
+// The C library as linked by users, with only the installed files: symbols in the archives, pkg-config and
+// CMake, natively with gcc and clang as C17 and C++20, and for WASI.
 
 import assert from 'node:assert/strict';
 import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -54,7 +54,7 @@ const declared = [...header.matchAll(/^\w[^;={]*?\b(wick_\w+)\([^;]*?\);$/gms)]
   .sort();
 const copy = join(folder, 'stranger.cc');
 
-describe('names in the archives', { skip }, () => {
+describe('symbols in the archives', { skip }, () => {
   for (const archive of archives) {
     test(`${archive} exports the names of wick.h; all others begin with wick__`, async () => {
       assert.ok(declared.length > 80, declared.join(' '));
@@ -84,7 +84,7 @@ test('libwick.a does not need the compiler runtime, which zig cc lacks', {
   assert.deepEqual(names, null);
 });
 
-describe('a stranger builds natively', { skip }, () => {
+describe('a user program built natively', { skip }, () => {
   /** @type {[compiler: string, standard: string, source: string][]} */
   const compilers = [
     ['gcc', 'c17', strangerSource],
@@ -103,7 +103,7 @@ describe('a stranger builds natively', { skip }, () => {
     });
   }
 
-  test('a dialog keeps the conversation', async () => {
+  test('a dialog program keeps the conversation', async () => {
     const program = join(folder, 'dialog');
     const source = join(root, 'tests/library/dialog.c');
     const flags = await pkgConfig('wick');
@@ -111,7 +111,7 @@ describe('a stranger builds natively', { skip }, () => {
     assert.equal(await succeed(program, [model]), 'ok\n');
   });
 
-  test('misuse and refused memory do not change a dialog', {
+  test('misuse and failed allocations do not change a dialog', {
     skip: process.platform !== 'linux' && 'needs glibc',
   }, async () => {
     const program = join(folder, 'dialog_hostile');
@@ -122,7 +122,7 @@ describe('a stranger builds natively', { skip }, () => {
     assert.ok(Number(count) > 20, count);
   });
 
-  test('five lines of CMake build a program', async () => {
+  test('five lines of CMake are enough to build a program', async () => {
     const lines = [
       'cmake_minimum_required(VERSION 3.20)',
       'project(stranger C CXX)',
@@ -144,13 +144,13 @@ describe('a stranger builds natively', { skip }, () => {
   for (const [what, line, args, reason] of /** @type {[string, string, string[], RegExp][]} */ ([
     ['a later version', 'find_package(wick 0.2 REQUIRED)', [], /requested\s+version "0\.2"/],
     [
-      'another system',
+      'a different system',
       'find_package(wick REQUIRED)',
       ['-DCMAKE_SYSTEM_NAME=FreeBSD', '-DCMAKE_SYSTEM_PROCESSOR=sparc64'],
       /no archive for FreeBSD-sparc64/,
     ],
   ])) {
-    test(`CMake finds nothing for ${what}`, async () => {
+    test(`CMake does not find the package for ${what}`, async () => {
       const source = join(folder, what.replaceAll(' ', '-'));
       mkdirSync(source);
       const lines = ['cmake_minimum_required(VERSION 3.20)', 'project(none NONE)', line];
@@ -183,7 +183,7 @@ describe('a stranger builds natively', { skip }, () => {
     assert.equal(stderr, `WICK_E_IO: cannot open ${gone}\n`);
   });
 
-  test('the example gives the answers of the command line', async () => {
+  test('the example gives the same answers as the command line', async () => {
     const build = await cmake(exampleFolder, 'example', []);
     assert.equal(await succeed(join(build, 'chat'), [model, ...questions]), await wantedChat());
   });
@@ -212,7 +212,7 @@ describe('the shared library', { skip: process.platform === 'linux' ? skip : 'no
     assert.deepEqual(readFileSync(license), readFileSync(join(root, 'LICENSE')));
   });
 
-  test('programs in C and C++ link it; wick.pc alone stays static', async () => {
+  test('programs in C and C++ link it; plain wick.pc remains static', async () => {
     const lib = join(await install(), 'lib');
     for (const [compiler, pc] of [
       ['gcc', 'wick-shared'],
@@ -232,7 +232,7 @@ describe('the shared library', { skip: process.platform === 'linux' ? skip : 'no
 
   test('code with hidden visibility links it', async () => {
     const source = join(folder, 'hidden.c');
-    // the C library's functions are declared before, since its headers say nothing about visibility
+    // system headers are included first, because they do not specify visibility
     const system = ['stdio.h', 'stdlib.h', 'string.h'].map((name) => `#include <${name}>\n`);
     const hide = '#pragma GCC visibility push(hidden)\n';
     writeFileSync(source, `${system.join('')}${hide}#include "${strangerSource}"\n`);
@@ -280,7 +280,7 @@ describe('the shared library', { skip: process.platform === 'linux' ? skip : 'no
   });
 });
 
-describe('a stranger chats, embeds and handles errors', {
+describe('a user program chats, embeds and handles errors', {
   skip: process.platform === 'linux' ? skip : 'not Linux',
 }, () => {
   const rust = locate('rustc');
@@ -336,10 +336,10 @@ describe('a stranger chats, embeds and handles errors', {
   });
 });
 
-/** A WASI SDK: that of $WASI_SDK_PATH, else the layout that tools/setup.sh has made of clang and wasi-libc. */
+/** The WASI SDK in $WASI_SDK_PATH, or the equivalent layout that tools/setup.sh creates from clang and wasi-libc. */
 const wasiSdk = process.env.WASI_SDK_PATH ?? resolve(root, '.toolchain/wasi-sdk');
 
-describe('a stranger builds for WASI', { skip }, () => {
+describe('a user program built for WASI', { skip }, () => {
   for (const simd of ['simd128', 'relaxed']) {
     const runtimes = Object.keys(wasiRuntimes).filter(
       (name) =>
@@ -347,8 +347,9 @@ describe('a stranger builds for WASI', { skip }, () => {
         !wasiRuntimes[name].isExtra &&
         (simd === 'simd128' || wasiRuntimes[name].relaxed),
     );
-    test(`with the layout of a WASI SDK, ${simd}: ${runtimes.join(', ')}`, async (t) => {
-      if (!process.env.WASI_SDK_PATH) t.diagnostic('the layout is made of clang-19 and wasi-libc');
+    test(`with a WASI SDK, ${simd}: ${runtimes.join(', ')}`, async (t) => {
+      if (!process.env.WASI_SDK_PATH)
+        t.diagnostic('the SDK layout consists of clang-19 and wasi-libc');
       const sdk = wasiSdk;
       const build = await cmake(exampleFolder, `example-wasi-${simd}`, [
         '-DCMAKE_SYSTEM_NAME=WASI',
@@ -368,7 +369,7 @@ describe('a stranger builds for WASI', { skip }, () => {
       }
     });
 
-    test(`by pkg-config, ${simd}: the tokens of the command line`, async () => {
+    test(`with pkg-config, ${simd}: the same tokens as the command line`, async () => {
       const module = join(folder, `stranger-${simd}.wasm`);
       const sdk = [`--target=wasm32-wasi`, `--sysroot=${resolve(root, '.toolchain/wasi/usr')}`];
       const flags = await pkgConfig(`wick-wasi-${simd}`);

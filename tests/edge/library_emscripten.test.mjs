@@ -1,5 +1,5 @@
-// The C library in programs of Emscripten, plain and relaxed SIMD, with and without pthreads: the example
-// in Node and in a page of Chromium, each built with its own CMakeLists.txt.
+// The C library in Emscripten programs, with plain and relaxed SIMD, with and without pthreads: the example runs in Node
+// and in Chromium, each built with its own CMakeLists.txt.
 
 import assert from 'node:assert/strict';
 import { copyFileSync } from 'node:fs';
@@ -27,7 +27,7 @@ const chromium = locate('chromium');
 const relaxedNode = locateRelaxedNode();
 const folder = temporaryFolder();
 
-/** @param {string} simd @returns {string} a Node that runs it */
+/** @param {string} simd @returns {string} the path of a Node that supports it */
 const nodeFor = (simd) => (simd === 'relaxed' ? relaxedNode.path : process.execPath);
 
 /** @type {Awaited<ReturnType<typeof launchChromium>> | undefined} */
@@ -37,7 +37,7 @@ before(async () => {
 });
 after(() => browser?.close());
 
-/** @param {string} build with a page.html @returns {Promise<string>} the final text of the page */
+/** @param {string} build a folder with page.html @returns {Promise<string>} the final text of the page */
 async function shownBy(build) {
   copyFileSync(join(exampleFolder, 'page.html'), join(build, 'index.html'));
   copyFileSync(model, join(build, 'model.gguf'));
@@ -76,13 +76,13 @@ for (const variant of ['simd128-single', 'simd128-threads', 'relaxed-single', 'r
       return building;
     };
 
-    test('the example answers in Node', async () => {
+    test('the example runs in Node', async () => {
       const args = [join(exampleFolder, 'node.mjs'), join(await build(), 'chat.mjs'), model];
       const said = await succeed(nodeFor(simd), [...args, ...questions]);
       assert.equal(said, await wantedChat());
     });
 
-    test('the example answers in a page', { skip: chromium.skip }, async () => {
+    test('the example runs in a page', { skip: chromium.skip }, async () => {
       assert.equal(await shownBy(await build()), await wantedChat());
     });
   });
@@ -98,7 +98,7 @@ test('a program in C++20 links it', { skip }, async () => {
   assert.match(said, /^threads 1:./);
 });
 
-test('a program with pthreads has its helpers', { skip }, async () => {
+test('a program with pthreads uses helper threads', { skip }, async () => {
   const program = join(folder, 'stranger.js');
   const flags = await pkgConfig('wick-emscripten-simd128-threads');
   const own = ['-std=c17', '-Wall', '-Wextra', '-Werror', '-sNODERAWFS', '-sEXIT_RUNTIME'];

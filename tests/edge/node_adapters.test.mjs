@@ -1,5 +1,5 @@
-// wick-llm/node in node:http, Express, Fastify and Hono: the same answers everywhere, and clients that leave end their
-// requests.
+// wick-llm/node in node:http, Express, Fastify and Hono: all give the same responses, and disconnecting clients cancel
+// their requests.
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -95,13 +95,13 @@ async function inHono(handle, path = '/v1/*') {
   };
 }
 
-/** Servers, and where the handler is in them. @type {[string, string, (handle: Handle) => Promise<Listening>][]} */
+/** Servers with the path of the handler. @type {[string, string, (handle: Handle) => Promise<Listening>][]} */
 const servers = [
   ['node:http', '', async (handle) => listen(nodeListener(handle))],
   ['node:http below a path', '/ai', async (handle) => listen(nodeListener(handle))],
   ['Express', '', (handle) => inExpress(handle)],
   [
-    'Express with a parser of JSON, below a path',
+    'Express with a JSON parser, below a path',
     '/ai',
     (handle) => inExpress(handle, (app, express) => app.use(express.json()), '/ai'),
   ],
@@ -139,7 +139,7 @@ for (const [name, base, start] of servers) {
     });
     after(() => server.close());
 
-    test('answers are the same as those of the handler, whole and streamed', async () => {
+    test('responses equal those of the handler, streamed and not', async () => {
       const response = await ask(origin, CHAT, greedy);
       const whole = await response.json();
       assert.equal(response.status, 200, JSON.stringify(whole));
@@ -155,7 +155,7 @@ for (const [name, base, start] of servers) {
       assert.deepEqual([head.status, await head.text()], [200, '']);
     });
 
-    test('long bodies arrive whole, and the handler’s limit is kept', async () => {
+    test('long bodies arrive completely, and the handler’s limit is enforced', async () => {
       const text = 'a fox, ä '.repeat(7000);
       const long = { messages: [{ role: 'user', content: text }] };
       const { error } = await (await ask(origin, CHAT, long)).json();
@@ -164,7 +164,7 @@ for (const [name, base, start] of servers) {
       assert.equal(larger.status, 413);
     });
 
-    test('clients that leave before or during an answer end their requests', async () => {
+    test('clients that disconnect before or during a response cancel their requests', async () => {
       const before = records.length;
       for (const stream of [true, false]) {
         const leaves = new AbortController();
@@ -174,18 +174,24 @@ for (const [name, base, start] of servers) {
           const reader = /** @type {ReadableStream} */ ((await asked).body).getReader();
           await reader.read();
         } else {
-          await waitUntil(async () => (await engine.stats()).requests.running > 0, 'its begin');
+          await waitUntil(
+            async () => (await engine.stats()).requests.running > 0,
+            'the request to start',
+          );
         }
         leaves.abort();
         await asked.catch(() => {});
-        await waitUntil(async () => (await engine.stats()).requests.running === 0, 'its end');
+        await waitUntil(
+          async () => (await engine.stats()).requests.running === 0,
+          'the request to end',
+        );
       }
       await waitUntil(() => records.length === before + 2, 'the records');
       const errors = records.slice(before).map((record) => record['error.type']);
       assert.deepEqual(errors, ['client_gone', 'client_gone']);
     });
 
-    test('clients that leave while sending a request do not affect others', async () => {
+    test('clients that disconnect while sending a request do not affect others', async () => {
       const { hostname, port } = new URL(origin);
       for (let client = 0; client < 5; client++) {
         const socket = connect(Number(port), hostname);
@@ -202,7 +208,7 @@ for (const [name, base, start] of servers) {
   });
 }
 
-test('Express and Fastify keep requests without a route of the handler', {
+test('Express and Fastify handle requests for other routes themselves', {
   skip: frameworks.skip,
 }, async (t) => {
   const handle = createHandler(engine);
@@ -216,7 +222,7 @@ test('Express and Fastify keep requests without a route of the handler', {
   assert.deepEqual(await echoed.json(), { a: 1 });
 });
 
-test('a failing handler ends only its connection; anything else than a handler is refused', async (t) => {
+test('a failing handler ends only its connection; a value that is not a handler is rejected', async (t) => {
   const handle = async (/** @type {Request} */ request) => {
     if (request.url.endsWith('/bad')) throw new Error('a fault');
     return new Response('good');

@@ -1,5 +1,5 @@
-// The command line as a WASI module in every runtime: the model as a file and through a pipe, and
-// the examples of examples/wasi.
+// The command line as a WASI module in every runtime: the model is read from a file and from a pipe.
+// Also runs examples/wasi.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -32,7 +32,7 @@ async function text(host, args, options) {
   return stdout.toString();
 }
 
-/** The output of other hosts of the same module. @type {Map<string, string>} */
+/** Output of the same module in other hosts. @type {Map<string, string>} */
 const said = new Map();
 
 for (const host of [plainHosts[0], relaxedHosts[0], ...smallHosts, ...extraHosts]) {
@@ -40,7 +40,7 @@ for (const host of [plainHosts[0], relaxedHosts[0], ...smallHosts, ...extraHosts
   const quantised = join(stories, 'stories260K-q8_0.gguf');
 
   describe(host.name, { skip: shared.skip || host.skip }, () => {
-    test('a model in a file writes the published story', async () => {
+    test('a model in a file generates the published story', async () => {
       const story = await text(host, ['run', float, '-p', '', '-n', '100', '--kv', 'f32']);
       const published = readFileSync(join(stories, 'greedy-256.txt'), 'utf8');
       assert.ok(story.length > 200 && published.startsWith(story), story);
@@ -55,7 +55,7 @@ for (const host of [plainHosts[0], relaxedHosts[0], ...smallHosts, ...extraHosts
       assert.match(story, /^, there was a little girl/);
     });
 
-    test('decoding allocates nothing, and memory stays within the plan', async () => {
+    test('decoding does not allocate, and memory stays within the plan', async () => {
       const args = ['run', float, ...prompt, '-n', '40', '--stats'];
       const { stderr } = await wick(host, args, { folders: [temporary] });
       const [line] = /^\{"load_ms.*$/m.exec(stderr) ?? []; // Deno may add its own warnings
@@ -104,7 +104,7 @@ describe('the output of a module', { skip: shared.skip }, () => {
     assert.ok(readFileSync(here).equals(readFileSync(there)));
   });
 
-  test('tokens and tables are the same as natively', async () => {
+  test('tokens and tables equal the native ones', async () => {
     const model = join(shared.path, 'vectors/vocab/ggml-vocab-llama-bpe.gguf');
     for (const args of [
       ['tokenize', model, '-p', 'Hello, wörld! 你好'],
@@ -125,7 +125,7 @@ describe('examples/wasi', { skip: shared.skip }, () => {
   };
   for (const [name, { runtime, file, flags }] of Object.entries(examples)) {
     const { path, skip } = wasiRuntimes[runtime].find();
-    test(`${name} tells a story`, { skip }, async () => {
+    test(`${name} generates a story`, { skip }, async () => {
       const example = join(root, 'examples/wasi', file);
       const args = [...flags, example, built('wasi/wick.wasm'), model, 'Once upon a time'];
       const { code, stdout, stderr } = await run(path, args);
@@ -135,18 +135,18 @@ describe('examples/wasi', { skip: shared.skip }, () => {
   }
 });
 
-describe('the relaxed module, where there is no relaxed SIMD', () => {
+describe('the relaxed module without relaxed SIMD', () => {
   const module = built('wasi/wick-relaxed.wasm');
   /** @type {Record<string, {args: string[], words: RegExp}>} */
   const runtimes = {
     wasmtimeCommand: { args: ['run', '-W', 'relaxed-simd=n'], words: /relaxed SIMD/i },
     wasmedge: { args: [], words: /requires enabling Relaxed SIMD/ },
-    // which reads those instructions as others
+    // decodes these instructions as different ones
     wazero: { args: ['run'], words: /error compiling wasm binary: invalid function/ },
   };
   for (const [name, { args, words }] of Object.entries(runtimes)) {
     const { path, skip } = locate(name);
-    test(`${name} refuses the model`, { skip }, async () => {
+    test(`${name} rejects the module`, { skip }, async () => {
       const { code, stdout, stderr } = await run(path, [...args, module, 'run', '-', ...prompt]);
       assert.notEqual(code, 0);
       assert.match(`${stdout}${stderr}`, words);

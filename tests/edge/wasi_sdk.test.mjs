@@ -1,5 +1,5 @@
-// The project built with a WASI SDK in $WASI_SDK_PATH: that of the environment, else the layout that tools/setup.sh makes
-// of clang and wasi-libc.
+// Builds the project with the WASI SDK in $WASI_SDK_PATH, or with the equivalent layout that tools/setup.sh creates from
+// clang and wasi-libc.
 
 import assert from 'node:assert/strict';
 import { readdirSync, symlinkSync } from 'node:fs';
@@ -13,7 +13,7 @@ import { run, runWasi } from '../support/process.mjs';
 const sdk = process.env.WASI_SDK_PATH ?? resolve(root, '.toolchain/wasi-sdk');
 
 test('make builds the WASI command line with the SDK, with the same output', async (t) => {
-  if (!process.env.WASI_SDK_PATH) t.diagnostic('the layout is made of clang-19 and wasi-libc');
+  if (!process.env.WASI_SDK_PATH) t.diagnostic('the SDK layout consists of clang-19 and wasi-libc');
   const folder = temporaryFolder();
   for (const name of readdirSync(root)) {
     if (!['build', 'dist', '.git'].includes(name))

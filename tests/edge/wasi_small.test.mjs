@@ -1,5 +1,5 @@
-// The small WASI program: it gives the results of wick-full.wasm for every reference file, or refuses it by name before
-// weights are read. The same holds for KV types, adapters and commands that only wick-full.wasm has.
+// The small WASI program: for every reference file, it gives the same results as wick-full.wasm or fails before weights are
+// read, with an error that names wick-full.wasm. The same applies to KV types, adapters and commands.
 
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -35,7 +35,7 @@ async function assertRefused(args, code, words, input) {
   assert.deepEqual([found.code, found.text], [code, '']);
 }
 
-/** @param {string[]} files @param {(file: string) => Promise<void>} visit several at once */
+/** @param {string[]} files @param {(file: string) => Promise<void>} visit runs concurrently */
 async function visitAll(files, visit) {
   const left = [...files];
   const visitSome = async () => {
@@ -45,7 +45,7 @@ async function visitAll(files, visit) {
 }
 
 describe('models', { skip: shared.skip }, () => {
-  test('each reference file runs as in wick-full.wasm, or is refused by name', async () => {
+  test('each reference file runs as in wick-full.wasm, or is rejected with the reason', async () => {
     const folders = ['reference', 'reference-more'].map((set) => join(vectors, set, 'models'));
     const files = folders.flatMap((folder) =>
       readdirSync(folder)
@@ -75,16 +75,16 @@ describe('models', { skip: shared.skip }, () => {
     ['llama-256-IQ4_NL', /the type IQ4_NL \(tensor 'token_embd\.weight'\) is not in/],
   ];
   for (const [name, words] of refusals) {
-    test(`${name} is refused before its weights are read`, async () => {
+    test(`${name} is rejected before its weights are read`, async () => {
       const bytes = readFileSync(join(vectors, `reference/models/${name}.gguf`));
-      // as much as the directory of these files needs, at most
+      // at least as many bytes as the directories of these files
       const directory = bytes.subarray(0, Math.min(bytes.length, 65_536));
       await assertRefused(['run', '-', ...prompt], 3, words, directory);
       await assertRefused(['run', '-', ...prompt], 3, elsewhere, directory);
     });
   }
 
-  test('supported vocabularies are read from models that it cannot run', async () => {
+  test('supported vocabularies can be used from models that it cannot run', async () => {
     const file = join(vectors, 'reference/models/qwen35.gguf');
     const words = ['tokenize', file, '-p', 'Hello, wörld! 你好'];
     const here = await said(small, words);
@@ -107,7 +107,7 @@ describe('models', { skip: shared.skip }, () => {
     );
   });
 
-  test('keys of rarer layers are refused by their values alone', async () => {
+  test('keys of rare layers are rejected only for values that use them', async () => {
     const bool = 7;
     const file = join(temporary, 'keys.gguf');
     /** @param {[name: string, type: number, value: Buffer][]} keys */
@@ -131,7 +131,7 @@ describe('models', { skip: shared.skip }, () => {
 describe('adapters', { skip: shared.skip }, () => {
   const adapter = join(vectors, 'reference-more/lora/llama.qv.gguf');
 
-  test('adapters of usual types change the text as in wick-full.wasm', async () => {
+  test('adapters of common types change the output as in wick-full.wasm', async () => {
     const args = ['run', llama, '--lora', adapter, ...prompt];
     const here = await said(small, args);
     assert.equal(here.code, 0, here.words);
@@ -139,7 +139,7 @@ describe('adapters', { skip: shared.skip }, () => {
     assert.notDeepEqual(here.text, (await said(small, ['run', llama, ...prompt])).text);
   });
 
-  test('adapters of other types are refused', async () => {
+  test('adapters of other types are rejected', async () => {
     const IQ4_NL = 20;
     const pieces = readPieces(adapter);
     const [[name, { entry }]] = pieces.tensors;
@@ -153,12 +153,12 @@ describe('adapters', { skip: shared.skip }, () => {
 
 describe('settings', { skip: shared.skip }, () => {
   for (const kv of ['q8', 'q4', 'f16:q8', 'q4:f32']) {
-    test(`--kv ${kv} is refused`, () =>
+    test(`--kv ${kv} is rejected`, () =>
       assertRefused(['run', llama, '--kv', kv, ...prompt], 3, /the KV type q[48] is not in this/));
   }
 });
 
-test('texts of any size fit through the heap', { skip: shared.skip }, async () => {
+test('text of any size passes through the heap', { skip: shared.skip }, async () => {
   const vocabulary = join(vectors, 'vocab/ggml-vocab-llama-bpe.gguf');
   for (const megabytes of [0.1, 3]) {
     const text = Buffer.alloc(megabytes * 1e6, 'Once upon a time there was a fox.\n');
@@ -172,7 +172,7 @@ test('texts of any size fit through the heap', { skip: shared.skip }, async () =
 describe('commands', () => {
   const further = ['inspect', 'logits', 'bench', 'perplexity', 'quantize', 'embed-component'];
 
-  test('other commands are refused, and so is their help', async () => {
+  test('other commands and their help are rejected', async () => {
     for (const name of [...further, 'constrain', 'media', 'synth']) {
       const words = new RegExp(`^wick: the command '${name}' is in wick-full\\.wasm$`);
       await assertRefused([name, 'x'], 2, words);
@@ -180,7 +180,7 @@ describe('commands', () => {
     }
   });
 
-  test('help lists the available commands, and names the program with the others', async () => {
+  test('help lists the available commands and the program that has more', async () => {
     const { code, text } = await said(small, ['--help']);
     assert.equal(code, 0);
     const listed = [...text.matchAll(/^ {2}([a-z-]+) +\w/gm)].map(([, name]) => name);

@@ -1346,14 +1346,14 @@ describe('errors of the engine', () => {
       ['WickError', 'NODATA', 501, false],
       ['WickError', 'ARG', 400, false],
     ];
-    for (const [name, code, status, isTold] of cases) {
+    for (const [name, code, status, isReported] of cases) {
       /** @type {any[]} */
       const reports = [];
       const error = Object.assign(new Error('it'), { name, code });
       const { engine } = engineOf([new Speech().fail(error)]);
       const handle = createHandler(engine, { onError: (one) => void reports.push(one) });
       assert.equal((await handle(post(COMPLETIONS, { prompt: 'a' }))).status, status);
-      assert.deepEqual(reports, isTold ? [error] : []);
+      assert.deepEqual(reports, isReported ? [error] : []);
     }
   });
 

@@ -1,5 +1,5 @@
-// The bench tools: statistics, rows and sections of the document; and a run against the peers on a tiny
-// model, in which only the shape of the result counts.
+// The bench tools: statistics, rows and sections of the document. Also a run against peers with a tiny
+// model, which checks only the format of the result.
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
@@ -36,7 +36,7 @@ describe('statistics', () => {
     assert.equal(median([4, 1, 3, 2]), 2.5);
   });
 
-  test('the interval of a ratio holds it, is the same each time, and is a point without spread', () => {
+  test('the interval of a ratio contains it, is reproducible, and is a point without spread', () => {
     const ours = [10, 11, 12, 13, 14];
     const theirs = [5, 5.2, 4.9, 5.1, 5];
     const [low, high] = ratioInterval(ours, theirs);
@@ -46,15 +46,15 @@ describe('statistics', () => {
   });
 });
 
-describe('weights in several memories', () => {
-  test('main and its helpers end together', () => {
+describe('weights split over several memories', () => {
+  test('the main instance and its helpers finish together', () => {
     const share = fitShare(300, 60, 3);
     assert.equal(share, 0.2);
     const kind = { share, bytes: 0, us: 300, count: 10 };
     assert.ok(Math.abs(passTime([kind], 50, 3, () => 60) - 1250) < 1e-9);
   });
 
-  test('a product that an exchange does not pay for stays whole', () => {
+  test('a matrix product that does not justify an exchange is not split', () => {
     assert.equal(fitShare(50, 60, 1), 0);
     assert.equal(
       passTime([{ share: 0, bytes: 0, us: 50, count: 4 }], 0, 1, () => 60),
@@ -62,13 +62,13 @@ describe('weights in several memories', () => {
     );
   });
 
-  test('rows are divided by whole groups', () => {
+  test('rows are split into whole groups', () => {
     assert.deepEqual(splitRows(896, 0.4, 1), [536, 896]);
     assert.deepEqual(splitRows(128, 0.2, 3), [56, 80, 104, 128]);
     assert.deepEqual(splitRows(128, 0, 1), [128, 128]);
   });
 
-  test('matrices have the types that llama-quantize takes', () => {
+  test('matrices have the types that llama-quantize chooses', () => {
     const { products, slots } = planMatrices(shapes['Qwen2.5-0.5B'], 'q4_k_m');
     assert.equal(slots, 24);
     const types = (/** @type {number} */ product) => products[product].map(({ type }) => type);
@@ -77,7 +77,7 @@ describe('weights in several memories', () => {
     assert.equal(planMatrices(shapes['Qwen3-4B'], 'q4_0').slots, 5);
   });
 
-  test('times between measured ones are on straight lines', () => {
+  test('times between measurements are interpolated linearly', () => {
     const time = interpolate([
       [4, 50],
       [8, 60],
@@ -114,7 +114,7 @@ test('two builds are compared, and a slower one is an error', async () => {
 });
 
 describe('rows', () => {
-  test('a ratio above 1 means that Wick is better, for speeds and for times', () => {
+  test('a ratio above 1 means that Wick is better, for speeds and times', () => {
     const measured = { ours: [20], theirs: [10], hasInterval: false };
     const speed = compareSamples({ row: { ...key, phase: 'decode' }, ...measured });
     assert.deepEqual([speed.ratio, speed.unit, speed.ratio_ci], [2, 'tok/s', null]);
@@ -123,7 +123,7 @@ describe('rows', () => {
     assert.equal(peersTable([speed, time]).split('\n').length, 4);
   });
 
-  test('the file has the keys that its readers count on, and no others', () => {
+  test('the file has exactly the keys that its readers need', () => {
     const measured = { ours: [20, 22], theirs: [10, 11] };
     const rows = [true, false].map((hasInterval) =>
       compareSamples({ row: { ...key, phase: 'prefill' }, ...measured, hasInterval }),
@@ -142,7 +142,7 @@ describe('rows', () => {
 describe('turns', () => {
   const always = { rounds: 3, hasTimeFor: () => true };
 
-  test('a side that fails in a round has no samples, the others continue', async () => {
+  test('a side that fails in a round has no samples, and the others continue', async () => {
     /** @type {Record<string, string>} */
     const failures = {};
     const samples = await takeTurns(['wick', 'one', 'two'], failures, {
@@ -156,7 +156,7 @@ describe('turns', () => {
     assert.deepEqual(failures, { one: 'out of memory' });
   });
 
-  test('without Wick, or without a peer, no round begins', async () => {
+  test('without Wick or without a peer, no round starts', async () => {
     for (const broken of ['wick', 'one']) {
       const failures = { [broken]: 'did not load' };
       let calls = 0;
@@ -165,14 +165,14 @@ describe('turns', () => {
     }
   });
 
-  test('no further round begins when there is no time for one', async () => {
+  test('no round starts if there is not enough time', async () => {
     const hasTimeFor = (/** @type {number} */ round) => round < 2;
     const measure = async () => 1;
     const samples = await takeTurns(['wick', 'one'], {}, { rounds: 3, hasTimeFor, measure });
     assert.deepEqual(samples, { wick: [1, 1], one: [1, 1] });
   });
 
-  test('a side that never answers is skipped', async () => {
+  test('a side that never responds is skipped', async () => {
     /** @type {Record<string, string>} */
     const failures = {};
     await doEach(['wick', 'one'], failures, (name) =>
@@ -181,7 +181,7 @@ describe('turns', () => {
     assert.deepEqual(failures, { one: 'no answer within 0 s' });
   });
 
-  test('all are closed, even if one hangs and another fails', async () => {
+  test('all sides are closed, even if one hangs and another fails', async () => {
     /** @type {string[]} */
     const closed = [];
     const side = (/** @type {string} */ name, /** @type {() => Promise<unknown>} */ end) => ({
@@ -204,14 +204,14 @@ describe('turns', () => {
 });
 
 describe('the document', () => {
-  test('a section is added at the end, and replaced where it is', () => {
+  test('a new section is added at the end, an existing one is replaced in place', () => {
     const once = withSection('# Title\n', 'one', 'first');
     assert.equal(once, '# Title\n\n<!-- one: begin -->\nfirst\n<!-- one: end -->\n');
     const twice = withSection(`${once}\nbelow\n`, 'one', 'second');
     assert.equal(twice, '# Title\n\n<!-- one: begin -->\nsecond\n<!-- one: end -->\n\nbelow\n');
   });
 
-  test('tables of the peers say what the rows say, and are read back', () => {
+  test('peer tables contain the values of the rows, and can be parsed again', () => {
     const common = { model: 'm', type: 'q8_0', threads: 1, wick: 20 };
     /** @type {import('../../tools/bench/peers_tables.mjs').PeerRow[]} */
     const rows = [
@@ -235,15 +235,15 @@ describe('the document', () => {
     );
   });
 
-  test('the picture of the peers is drawn from the tables of the document', () => {
+  test('the peers chart is drawn from the tables in the document', () => {
     const rows = readPhaseTables(readSection('peers'));
     assert.ok(rows.length > 0);
-    assert.ok(readSection('peers').includes(ratioLines(rows)), 'the lines above the tables');
+    assert.ok(readSection('peers').includes(ratioLines(rows)), 'the lines above the tables match');
     const picture = readFileSync(resolve(root, 'docs/benchmarks-peers.svg'), 'utf8');
     assert.equal(picture, drawPeers(rows));
   });
 
-  test('bars are as long as their values say, and a value that is missing has none', () => {
+  test('bar lengths are proportional to values, and a missing value has no bar', () => {
     const groups = [{ name: 'a & b', values: [8, 4, undefined] }];
     const picture = drawBars('speeds', ['x', 'y', 'z'], [{ title: 'first', groups }]);
     const widths = [...picture.matchAll(/<g><rect class="bar\d"[^>]* width="([\d.]+)"/g)].map(
@@ -254,7 +254,7 @@ describe('the document', () => {
     assert.match(picture, /a &#38; b/);
   });
 
-  test('a curve goes through its points', () => {
+  test('a curve passes through its points', () => {
     const picture = drawCurve(
       [
         [0, 0],
@@ -266,12 +266,12 @@ describe('the document', () => {
     assert.match(picture, /<polyline class="curve" points="60\.0,216\.0 520\.0,30\.0"/);
   });
 
-  test('axes have round ticks, and labels of points do not overlap', () => {
+  test('axis ticks are round numbers, and point labels do not overlap', () => {
     assert.deepEqual(roundMarks(8192), [2000, 4000, 6000, 8000]);
     assert.deepEqual(roundMarks(0.45), [0.1, 0.2, 0.3, 0.4]);
     for (const most of [1, 2, 3, 7, 9.9, 25, 81, 105, 767]) {
       const { length } = roundMarks(most);
-      assert.ok(length >= 3 && length <= 8, `${length} marks up to ${most}`);
+      assert.ok(length >= 3 && length <= 8, `${length} ticks up to ${most}`);
     }
     const near = [1000, 1010, 2000].map((x) => [x, 77]);
     assert.equal(drawCurve(near, 'x', 'y').match(/>77\.0</g)?.length, 2);
@@ -281,13 +281,13 @@ describe('the document', () => {
 const bench = (/** @type {string[]} */ ...options) =>
   run(process.execPath, [resolve(root, 'tools/bench/peers.mjs'), ...options]);
 
-test('an unknown peer is named', async () => {
+test('an unknown peer is reported', async () => {
   const { code, stderr } = await bench('--peers', 'ollama');
   assert.equal(code, 1);
   assert.match(stderr, /unknown peer 'ollama'/);
 });
 
-test('an unknown browser is named', { skip: locate('chromium').skip }, async () => {
+test('an unknown browser is reported', { skip: locate('chromium').skip }, async () => {
   const program = resolve(root, 'tools/bench/browsers.mjs');
   const { code, stderr } = await run(process.execPath, [program, '--hosts', 'chromium,mosaic']);
   assert.equal(code, 1);
@@ -298,7 +298,7 @@ const native = resolve(root, '.toolchain/bench/node_modules/node-llama-cpp');
 const isComplete = existsSync(native) || process.env.CI === 'true';
 const { skip } = locate('chromium');
 
-test('a run gives a row for each phase and peer', { skip }, async (t) => {
+test('a run writes a row for each phase and peer', { skip }, async (t) => {
   if (!isComplete) t.diagnostic('without native llama.cpp: tools/setup.sh bench');
   const peers = isComplete ? 'wllama,llama.cpp' : 'wllama';
   const out = 'build/bench/test.json';
@@ -323,7 +323,7 @@ test('a run gives a row for each phase and peer', { skip }, async (t) => {
   if (isComplete) assert.match(details.environment.llama_cpp_cpu_variant, /^\w+$/);
 });
 
-test('a run that is interrupted leaves a whole file without what an older run found', {
+test('an interrupted run leaves a complete file without results of an older run', {
   skip,
 }, async () => {
   const out = resolve(root, 'build/bench/test-interrupted.json');
@@ -332,13 +332,13 @@ test('a run that is interrupted leaves a whole file without what an older run fo
     ...[resolve(root, 'tools/bench/peers.mjs'), '--models', 'tiny:q8_0', '--cold', 'none'],
     ...['--peers', 'wllama', '--out', out, '--no-document'],
   ]);
-  await once(child.stderr, 'data'); // it begins its first comparison
+  await once(child.stderr, 'data'); // the first comparison has started
   child.kill('SIGTERM');
   await once(child, 'close');
   assert.deepEqual(JSON.parse(readFileSync(out, 'utf8')), { rows: [] });
 });
 
-test('browsers are measured side by side, plain SIMD and a second visit with them', {
+test('browsers are measured, including plain SIMD and a second visit', {
   skip,
 }, async () => {
   const out = 'build/bench/test-browsers.json';

@@ -1,4 +1,4 @@
-// The subjects of commits: which ones are refused, and which commits are looked at.
+// Commit subjects: which ones are rejected, and which commits are checked.
 
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
@@ -31,7 +31,7 @@ test('subjects are imperative and at most 72 characters long', () => {
     assert.match(subjectFault(subject) ?? '', words);
 });
 
-test('commits after the base are looked at, except for merges; without the base none is', () => {
+test('commits after the base are checked, except merges; without a base none are checked', () => {
   const folder = mkdtempSync(join(tmpdir(), 'wick-commits-'));
   after(() => rmSync(folder, { recursive: true }));
   const origin = join(folder, 'origin');

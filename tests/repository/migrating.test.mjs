@@ -1,5 +1,5 @@
-// docs/migrating.md: each program after its change runs with the built-in model, few lines of it change, and the names
-// of other engines exist, where that engine is installed.
+// docs/migrating.md: each changed program runs with the demo model, few of its lines change, and the names of other
+// engines exist, if the engine is installed.
 
 import assert from 'node:assert/strict';
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -11,16 +11,16 @@ import { root } from '../support/locate.mjs';
 import { createEngine, modelPath } from '../support/package.mjs';
 import { run } from '../support/process.mjs';
 
-/** Removed lines, and added lines. */
+/** Limit on removed lines, and on added lines. */
 const LINES_MOST = 9;
-/** The whole diff of these has under ten lines. */
+/** Engines whose whole diff has fewer than ten lines. */
 const short = ['web-llm', 'transformers.js', 'the AI SDK'];
 const page = readFileSync(join(root, 'docs/migrating.md'), 'utf8');
-const folder = join(root, 'build/migrating'); // within the package, which finds itself by its name
+const folder = join(root, 'build/migrating'); // inside the package, so that it can import itself by name
 mkdirSync(folder, { recursive: true });
 after(() => rmSync(folder, { recursive: true }));
 
-/** The sections: their names, lists and programs. */
+/** The sections, with their names, lists and programs. */
 const sections = page
   .split(/^## /m)
   .slice(1)
@@ -35,7 +35,7 @@ const sections = page
       .filter((line) => line !== ''),
   }));
 
-/** @param {string[]} lines @param {string} sign the program before (-) or after (+) */
+/** @param {string[]} lines @param {string} sign selects the program before (-) or after (+) */
 const programOf = (lines, sign) =>
   lines
     .filter((line) => line[0] === ' ' || line[0] === sign)
@@ -67,7 +67,7 @@ describe('programs', () => {
       for (const sign of ['-', '+']) {
         const changed = lines.filter((line) => line[0] === sign).length;
         assert.ok(changed > 0 && changed <= LINES_MOST, `${changed} lines of ${sign}`);
-        await transform(programOf(lines, sign), { format: 'esm' }); // its syntax
+        await transform(programOf(lines, sign), { format: 'esm' }); // checks its syntax
       }
       const diff = lines.filter((line) => line[0] !== ' ').length;
       const isShort = short.some((engine) => name.includes(engine));
@@ -101,7 +101,7 @@ describe('names', () => {
     for (const name of names) assert.ok(code.includes(name), name);
   });
 
-  test('Wick’s are options, fields or methods of the public types', () => {
+  test('Wick’s names are options, fields or methods of the public types', () => {
     const types = ['index', 'pipeline', 'ai-sdk']
       .map((name) => readFileSync(join(root, `js/${name}.d.ts`), 'utf8'))
       .join('\n');

@@ -1,5 +1,5 @@
-// The tools that measure what tests detect: which faults make mutants makes, and how V8's counts become lines
-// and branches.
+// The tools that measure which faults tests detect: the mutants that make mutants creates, and how V8's counts are
+// mapped to lines and branches.
 
 import assert from 'node:assert/strict';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -19,7 +19,7 @@ const changes = (source, language) =>
     return `${mutation.operator}: ${describeMutation(source, mutation).after}`;
   });
 
-test('the faults of a C function, and none in tables, comments, types and directives', () => {
+test('mutants of a C function, but not of tables, comments, types and directives', () => {
   const source = `
 #define SIZE (1 + 2)
 static const int table[] = {1, 2};  // a < b
@@ -80,7 +80,7 @@ static int find(const int *list, int count) {
   ]);
 });
 
-test('the faults of JavaScript, and none in texts, expressions for texts and limits', () => {
+test('mutants of JavaScript, but not of strings, template expressions and limits', () => {
   const source = `
 import { a } from './1.js';
 const LIMIT_MAX = 64;
@@ -101,7 +101,7 @@ function find(list) {
   assert.equal(mutate(source, first).split('\n')[5], '  ;');
 });
 
-/** @param {('passed' | 'failed' | 'overdue')[]} ends how each run of a test ends */
+/** @param {('passed' | 'failed' | 'overdue')[]} ends the result of each run of a test */
 function placeOf(ends) {
   /** @type {[string, number, number][]} */
   const runs = [];
@@ -113,7 +113,7 @@ function placeOf(ends) {
   return { runTest, runs };
 }
 
-test('tests run until one fails or is overdue, or their time is used up', async () => {
+test('tests run until one fails, one is overdue, or time runs out', async () => {
   const usual = () => ({ cpuMs: 1000, idleMs: 500 });
   const killed = placeOf(['passed', 'failed']);
   assert.deepEqual(await tryTests(killed, ['a', 'b', 'c'], usual, ''), {
@@ -139,7 +139,7 @@ test('tests run until one fails or is overdue, or their time is used up', async 
   });
 });
 
-test('a test may see a fault of a line that it runs, and of one of which nothing is known', (t) => {
+test('a test can detect a fault in a line that it runs, or whose coverage is unknown', (t) => {
   const text = `SF:${root}/src/a.c\nFN:3,f\nDA:3,2\nDA:4,0\nend_of_record\nSF:/usr/x.h\nDA:1,1\nend_of_record\n`;
   const lines = linesOf(text);
   assert.deepEqual(lines, { 'src/a.c': { 3: true, 4: false } });
@@ -152,14 +152,14 @@ test('a test may see a fault of a line that it runs, and of one of which nothing
   const reach = new Reach(folder);
   assert.equal(reach.mayRun('a_test', 'src/a.c', 3), true);
   assert.equal(reach.mayRun('a_test', 'src/a.c', 4), false);
-  assert.equal(reach.mayRun('a_test', 'src/a.c', 5), true, 'no code: a table');
+  assert.equal(reach.mayRun('a_test', 'src/a.c', 5), true, 'a line without code, such as a table');
   assert.equal(reach.mayRun('a_test', 'src/b.c', 3), false, 'not linked');
   assert.equal(reach.mayRun('tests/engine/cli.test.mjs', 'src/a.c', 4), true);
   keep('of another program');
   assert.equal(new Reach(folder).mayRun('a_test', 'src/a.c', 4), true);
 });
 
-test('the share of a sample has an interval for the share of all', () => {
+test('the proportion in a sample has a confidence interval', () => {
   // Newcombe 1998, Statistics in Medicine 17, table I, method 3
   const [from, to] = intervalOf(81 / 263, 263).map((end) => end.toFixed(4));
   assert.deepEqual([from, to], ['0.2553', '0.3662']);
@@ -167,12 +167,12 @@ test('the share of a sample has an interval for the share of all', () => {
   assert.ok(intervalOf(1, 20)[0] < 0.85 && intervalOf(1, 20)[1] > 0.9999);
 });
 
-test('a process is overdue because of its processor time or of waiting, and its output can end it', async () => {
+test('a process is overdue due to CPU time or waiting, and its output can end it', async () => {
   const of = (/** @type {string} */ script, cpuMs = 1000, idleMs = 60_000) =>
     runUntilFailure('bash', ['-c', script], { cwd: root, env: {}, limits: { cpuMs, idleMs } });
   assert.equal((await of('while :; do :; done')).status, 'overdue');
   const waits = await of('sleep 3; echo ok 1', 100);
-  assert.equal(waits.status, 'passed'); // waiting is not work
+  assert.equal(waits.status, 'passed'); // waiting takes no CPU time
   assert.ok(waits.idleMs > 500 && waits.cpuMs < 1000, JSON.stringify(waits));
   assert.equal((await of('sleep 60', 1000, 1500)).status, 'overdue');
   assert.equal((await of('echo not ok 1; sleep 60')).status, 'failed');
@@ -186,7 +186,7 @@ test('a suspended machine does not count as waiting', async () => {
   const limits = { cpuMs: 1000, idleMs: 600 };
   const ended = runUntilFailure('bash', ['-c', 'sleep 0.2'], { cwd: root, env: {}, limits });
   await new Promise((done) => setTimeout(() => setImmediate(done), 50));
-  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1500); // the test ends meanwhile
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1500); // the process ends in the meantime
   assert.equal((await ended).status, 'passed');
 });
 
@@ -194,7 +194,7 @@ test('a suspended machine does not count as waiting', async () => {
 /** @type {Record<'c' | 'js', Record<string, Room>>} */
 const rooms = JSON.parse(readFileSync(join(root, 'tools/mutants/rooms.json'), 'utf8'));
 
-test('every source and every test of the rooms exists, and each source is in a room', () => {
+test('every source and test in rooms.json exists, and each source is listed', () => {
   const files = ['src', 'component'].flatMap((folder) =>
     readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
       .filter((name) => name.endsWith('.c'))
@@ -224,7 +224,7 @@ test('every source and every test of the rooms exists, and each source is in a r
       assert.ok(isIn && existsSync(join(root, file)), file);
     }
     for (const entry of [...tests, ...Object.values(own).flat()]) {
-      const [name] = entry.split(' '); // the words after it are a suite's
+      const [name] = entry.split(' '); // the rest is a pattern for test titles
       const isThere = name.endsWith('.mjs') ? existsSync(join(root, name)) : units.has(name);
       assert.ok(isThere, name);
     }
@@ -247,13 +247,13 @@ test('listed mutants have a reason and exist in their file; a changed source inv
   const source = 'int f(int a) {\n  use(a);\n  return a +\n         1;\n}\n';
   const described = mutationsOf(source, 'c').map((one) => describeMutation(source, one));
   const [sum] = described.filter(({ after }) => after === 'return a - 1;');
-  assert.equal(sum, undefined); // a line, not a statement, is what is compared
+  assert.equal(sum, undefined); // lines are compared, not statements
   assert.ok(
     described.some(({ before, after }) => before === 'return a +' && after === 'return a -'),
   );
 });
 
-test('V8’s counts within a range that was not run are reported', () => {
+test('V8’s counts inside a range that was not run are reported', () => {
   const functions = [
     {
       isBlockCoverage: true,
@@ -264,7 +264,7 @@ test('V8’s counts within a range that was not run are reported', () => {
     },
   ];
   assert.equal(ranOf(functions, 12).join(''), '111100001111');
-  // two segments in a line, one in the next: VLQ of (0, 0, 0, 0), (4, 0, 1, 2), (1, 1, -1, -2)
+  // two segments in a line, one in the next, as VLQ of (0, 0, 0, 0), (4, 0, 1, 2), (1, 1, -1, -2)
   assert.deepEqual(segmentsOf('abcdefgh\nij', 'AAAA,IACE;CCDF'), [
     { offset: 0, source: 0, line: 0, column: 0 },
     { offset: 4, source: 0, line: 1, column: 2 },
@@ -272,7 +272,7 @@ test('V8’s counts within a range that was not run are reported', () => {
   ]);
 });
 
-test('rooms choose tests by existing titles', () => {
+test('patterns in rooms.json match existing titles', () => {
   const rooms = readFileSync(join(root, 'tools/mutants/rooms.json'), 'utf8');
   for (const [, file, pattern] of rooms.matchAll(/"(tests\/\S+\.mjs) \^(?:\()?([^"]*?)\)?\$?"/g)) {
     const text = readFileSync(join(root, file), 'utf8');

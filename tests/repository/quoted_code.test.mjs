@@ -1,5 +1,5 @@
-// Documents quote code exactly as in the sources: the check that `make check` runs, on separate
-// documents, and the page that walks through a family, which is made of such quotes.
+// Tests that code quoted in the docs matches the sources: the check itself on small inputs, and
+// docs/extending.md, which consists of such quotes.
 
 import assert from 'node:assert/strict';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
@@ -14,12 +14,12 @@ const quote = (/** @type {string} */ code) =>
 const check = (/** @type {string} */ code) =>
   checkQuotes(quote(code), (path) => (path === 'src/x.c' ? source : undefined));
 
-test('lines of the file in its order are a quote, "..." stands for others', () => {
+test('a quote contains lines of the file in order; "..." matches omitted lines', () => {
   assert.deepEqual(check('int a;\n...\nint c;\n'), { quotes: 1, faults: [] });
   assert.deepEqual(check('int b(void) {\n  return 1;\n}\n'), { quotes: 1, faults: [] });
 });
 
-test('a line that the file has not, has otherwise or has before is a fault', () => {
+test('a line that is missing, different or out of order is a fault', () => {
   for (const code of [
     'int d;\n',
     '  int a;\n',
@@ -33,7 +33,7 @@ test('a line that the file has not, has otherwise or has before is a fault', () 
   }
 });
 
-test('a quote of a file that does not exist is a fault', () => {
+test('a quote from a file that does not exist is a fault', () => {
   const { faults } = checkQuotes(quote('int a;\n'), () => undefined);
   assert.deepEqual(faults, ['quotes src/x.c, which does not exist']);
 });
@@ -48,16 +48,16 @@ test('a block without a file before it is not a quote', () => {
   );
 });
 
-test('the page about extensions quotes its example, and each line is in the code', () => {
+test('docs/extending.md quotes its example, and each line is in the code', () => {
   const page = readFileSync(join(root, 'docs/extending.md'), 'utf8');
   const read = (/** @type {string} */ path) => readFileSync(join(root, path), 'utf8');
   const { quotes, faults } = checkQuotes(page, read);
   assert.deepEqual(faults, []);
   assert.ok(quotes >= 5, `${quotes} quotes`);
-  assert.equal(quotes, (page.match(/^```(?:c|js)$/gm) ?? []).length, 'a block names no file');
+  assert.equal(quotes, (page.match(/^```(?:c|js)$/gm) ?? []).length, 'a block has no file name');
 });
 
-test('files and names that the pages about the architecture mention exist', () => {
+test('files and names mentioned on the architecture pages exist', () => {
   const pages = ['architecture', 'requests', 'extending'].map((name) =>
     readFileSync(join(root, `docs/${name}.md`), 'utf8'),
   );

@@ -1,5 +1,5 @@
-// The README's examples are run unchanged: the page of ten lines in Chromium, the commands. Every
-// target of make that a document names exists, and every file and heading that it links to.
+// Runs the README's examples unchanged: the ten-line page in Chromium, and the commands. Every make
+// target in a document exists, and so does every linked file and heading.
 
 import assert from 'node:assert/strict';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -19,7 +19,7 @@ const model = join(root, 'examples/models/wick-2.6m-q8_0.gguf');
 const AsyncFunction = Object.getPrototypeOf(async () => {}).constructor;
 const chromium = locate('chromium');
 const wasmtime = smallHosts.find(({ runtime }) => runtime === 'wasmtime');
-if (!wasmtime) throw new Error('process.mjs knows no wasmtime');
+if (!wasmtime) throw new Error('process.mjs has no entry for wasmtime');
 
 /** @param {string} text @param {string} language @returns {string[]} the code blocks of a document */
 const codeBlocks = (text, language) =>
@@ -27,14 +27,14 @@ const codeBlocks = (text, language) =>
     .filter(([, name]) => name === language)
     .map(([, , code]) => code);
 
-/** @param {string} command @returns {string[]} its words; quotes hold together, as in a shell */
+/** @param {string} command @returns {string[]} its words; quoted words stay together, as in a shell */
 const wordsOf = (command) =>
   [...command.matchAll(/"([^"]*)"|(\S+)/g)].map(([, quoted, bare]) => quoted ?? bare);
 
-/** @param {string} block @returns {string[]} a quoted word may go over several lines */
+/** @param {string} block @returns {string[]} the commands; a quoted word may span several lines */
 const commandsOf = (block) => block.split(/\n(?=(?:[^"]*"[^"]*")*[^"]*$)/);
 
-/** @param {RegExp} pattern @returns {string} the one of the README's commands that fits */
+/** @param {RegExp} pattern @returns {string} the only command in the README that matches */
 function commandLike(pattern) {
   const found = codeBlocks(readme, 'sh')
     .flatMap(commandsOf)
@@ -43,11 +43,11 @@ function commandLike(pattern) {
   return found[0];
 }
 
-test('the page of ten lines runs unchanged', { skip: chromium.skip }, async (t) => {
+test('the ten-line page runs unchanged', { skip: chromium.skip }, async (t) => {
   const pages = codeBlocks(readme, 'html');
   assert.equal(pages.length, 1);
   const script = /<script type="module">\n(.*?)<\/script>/s.exec(pages[0])?.[1] ?? '';
-  assert.ok(script.trim().split('\n').length <= 10, 'it says ten lines');
+  assert.ok(script.trim().split('\n').length <= 10, 'at most ten lines, as the README states');
   const folder = temporaryFolder();
   mkdirSync(join(folder, 'page'));
   writeFileSync(join(folder, 'page/index.html'), pages[0]);
@@ -87,7 +87,7 @@ test('the piped command runs at the edge', { skip: wasmtime.skip }, async () => 
   const words = wordsOf(after);
   const module = words.indexOf(`build/${wasmtime.program}`);
   assert.deepEqual(words.slice(0, module), ['wasmtime', 'run', '--dir', '.']);
-  // with an end, and a choice that repeats itself
+  // with a limit on tokens, to end early
   const args = [...words.slice(module + 1), '-n', '8'];
   const { code, stdout, stderr } = await wick(wasmtime, args, { input: readFileSync(model) });
   assert.equal(code, 0, stderr);
@@ -111,10 +111,10 @@ describe("the package's README", () => {
     const result = await run(process.execPath, [file], { env });
     assert.equal(result.code, 0, result.stderr);
     assert.match(result.stdout.toString(), /loaded \d+ of \d+ bytes/);
-    assert.ok(result.stdout.toString().split('\n').length > 8, 'it streams');
+    assert.ok(result.stdout.toString().split('\n').length > 8, 'the answer is streamed');
   });
 
-  test('it lists ten tasks, and the calls work', async (t) => {
+  test('the table lists ten tasks, and the calls work', async (t) => {
     const rows = [...text.matchAll(/^\| \[[\w ]+\]\((\S+)\) \| `(.*)` \|$/gm)];
     assert.equal(rows.length, 10);
     const engine = await openEngine(t, { file: model, contextSize: 256 });
@@ -132,7 +132,7 @@ describe("the package's README", () => {
     }
   });
 
-  test('both READMEs are short, and tables of models are those of the figures', () => {
+  test('both READMEs are short, and their model tables match the figures', () => {
     for (const one of [text, readme]) assert.ok(one.split('\n').length <= 90);
     for (const [document, now, wanted] of documentsWithTable()) {
       assert.equal(now, wanted, `${document}: node tools/build/model_table.mjs --write`);
@@ -166,7 +166,7 @@ for (const name of documents) {
     }
   });
 
-  test(`${name}: its commands of make and node exist`, () => {
+  test(`${name}: its make and node commands exist`, () => {
     const makefiles = ['Makefile', 'library/library.mk', 'component/component.mk']
       .map((file) => readFileSync(join(root, file), 'utf8'))
       .join('\n');

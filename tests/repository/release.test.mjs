@@ -1,5 +1,5 @@
-// make release in copies of the repository: one unchanged, others with a fault each that it has to name. And the source maps
-// of what is shipped.
+// make release in copies of the repository: one is unchanged, each of the others has a fault that must be reported. Also tests
+// the source maps of published files.
 
 import assert from 'node:assert/strict';
 import { execFileSync, spawnSync } from 'node:child_process';
@@ -30,7 +30,7 @@ import { run } from '../support/process.mjs';
 
 const folder = temporaryFolder();
 
-/** A clone's files as they stand here, with what was built, committed as a release. @param {string} name */
+/** Copies the working tree and built files to a clone, and commits them as a release. @param {string} name */
 function copyRepository(name) {
   const copy = join(folder, name);
   const git = (/** @type {string[]} */ ...args) =>
@@ -89,7 +89,7 @@ describe('make release', () => {
     clone = copyRepository('clone');
   });
 
-  test('packs both packages, tries them, and changes nothing else', () => {
+  test('packs both packages, tests them, and changes nothing else', () => {
     const { copy, git } = clone;
     const result = release(copy, { REPOSITORY: 'https://example.org/wick/wick' });
     assert.equal(result.code, 0, result.err);
@@ -115,9 +115,9 @@ describe('make release', () => {
     }
   });
 
-  test('without an address of the sources there is no provenance, and it says so', () => {
+  test('without a repository URL there is no provenance, which is reported', () => {
     const { version } = JSON.parse(readFileSync(join(clone.copy, 'package.json'), 'utf8'));
-    clone.git('tag', '-f', `v${version}`); // of this commit, so it may be made again
+    clone.git('tag', '-f', `v${version}`); // the tag points to this commit, so the release may be repeated
     const result = release(clone.copy);
     assert.equal(result.code, 0, result.err);
     assert.doesNotMatch(result.out, /publish.*--provenance/);
@@ -131,7 +131,7 @@ describe('make release', () => {
     }
   });
 
-  test('a clone with unpublished changes is refused, and all faults are listed', () => {
+  test('a clone with unpublished changes is rejected, and all faults are listed', () => {
     const { copy, git } = clone;
     const { version } = JSON.parse(readFileSync(join(copy, 'package.json'), 'utf8'));
     git('tag', '-f', `v${version}`);
@@ -163,13 +163,13 @@ describe('make release', () => {
     rmSync(join(copy, 'forgotten.txt'));
   });
 
-  test('a pack with faults is refused, with all faults at once', () => {
+  test('a package with faults is rejected, with all faults at once', () => {
     const { copy, git } = clone;
     changeFile(join(copy, 'js/README.md'), (text) => `${text}\n[gone](../docs/gone.md)\n`);
     changeFile(join(copy, 'package.json'), (text) =>
       text.replace('"./dist/chat.d.ts"', '"./dist/none.d.ts"'),
     );
-    // built, so not committed
+    // build output, so not committed
     changeFile(join(copy, 'dist/tabs.js'), (text) => `${text}\n// ${copy}/js\n`);
     git('commit', '-qam', 'faults');
     const { code, err } = release(copy);
@@ -186,7 +186,7 @@ describe('make release', () => {
     cpSync(join(dist, 'tabs.js'), join(copy, 'dist/tabs.js'));
   });
 
-  test('a package that does not load is refused', () => {
+  test('a package that does not load is rejected', () => {
     const releases = join(clone.copy, 'build/release');
     const packs = ['wick-llm', 'wick-llm-demo-model'].map((name) => {
       const staged = join(folder, 'staged', name);
@@ -201,7 +201,7 @@ describe('make release', () => {
   });
 });
 
-test('every link of the packed documents leads into the pack', () => {
+test('every link in the packed documents points into the package', () => {
   const pack = stagePackage({
     root,
     source: '.',
@@ -220,12 +220,12 @@ test('every link of the packed documents leads into the pack', () => {
 
 describe('source maps', () => {
   const bundles = readdirSync(dist).filter((name) => name.endsWith('.js'));
-  /** Texts that a bundle and one of its sources both have once. @param {string} code */
+  /** Returns strings in a bundle that can be looked up in its sources. @param {string} code */
   const textsOf = (code) =>
     [...code.matchAll(/"([A-Za-z][\w ,:']{11,60})"/g)].map(([, one]) => one);
 
   for (const name of bundles) {
-    test(`dist/${name}: texts of it are where its map says`, () => {
+    test(`dist/${name}: the source map locates its strings`, () => {
       const code = readFileSync(join(dist, name), 'utf8');
       assert.match(
         code,
@@ -238,7 +238,7 @@ describe('source maps', () => {
       payload.sources.forEach((/** @type {string} */ source, /** @type {number} */ i) => {
         assert.match(source, /^\.\.\/js\//);
         const own = readFileSync(join(dist, source), 'utf8');
-        // the edge has its own form of it
+        // edge.js has a different version of this file
         if (!(name === 'edge.js' && source.endsWith('/later.js'))) {
           assert.equal(payload.sourcesContent[i], own, source);
         }
@@ -258,7 +258,7 @@ describe('source maps', () => {
         assert.ok(place.slice(entry.originalColumn).includes(text), `${text}: ${place}`);
         checked++;
       }
-      assert.ok(checked >= (code.length < 4000 ? 0 : 3), `${checked} texts`); // a small one may have none
+      assert.ok(checked >= (code.length < 4000 ? 0 : 3), `${checked} texts`); // a small bundle may have none
     });
   }
 

@@ -1,4 +1,4 @@
-// The runner of the tests: what it runs and when, its report, and which failures it retries.
+// The test runner: what it runs and when, its report, and which failures it retries.
 
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
@@ -20,11 +20,11 @@ const BAD = "import { test } from 'node:test'; test('bad', () => { throw new Err
 const ONCE = `import { existsSync, writeFileSync } from 'node:fs'; import { test } from 'node:test';
   const seen = new URL('seen', import.meta.url);
   test('unsteady', () => { if (!existsSync(seen)) { writeFileSync(seen, ''); throw new Error('once'); } });`;
-/** Such a file waits in the browsers' queue. */
+/** Puts a file into the browser queue. */
 const BROWSER = "import './browsers.mjs';";
 
 /**
- * Runs test files made of `sources` as CI does.
+ * Runs test files with the contents of `sources` like CI.
  * @param {Record<string, string>} sources by file name
  * @param {string[]} [args] of the runner
  */
@@ -38,14 +38,14 @@ async function runs(sources, args = []) {
   return { code, text: stdout.toString() };
 }
 
-/** The count that the output ends with, e.g. countOf(text, 'pass'). */
+/** Returns a count at the end of the output, e.g. countOf(text, 'pass'). */
 const countOf = (/** @type {string} */ text, /** @type {string} */ name) =>
   Number(new RegExp(`^# ${name} (\\d+)$`, 'm').exec(text.split('\n').slice(-9).join('\n'))?.[1]);
 const countsOf = (/** @type {string} */ text) =>
   ['tests', 'pass', 'fail'].map((name) => countOf(text, name));
 
 describe('the report', () => {
-  test('if all tests pass, the counts are last and nothing runs again', async () => {
+  test('if all tests pass, the counts are printed last and no test is retried', async () => {
     const { code, text } = await runs({ 'a.test.mjs': OK, 'b.test.mjs': OK });
     assert.equal(code, 0);
     assert.deepEqual(countsOf(text), [2, 2, 0]);
@@ -54,19 +54,19 @@ describe('the report', () => {
     assert.equal(text.match(/^1\.\./gm)?.length, 1);
   });
 
-  test('the slowest files are named, the slowest first', async () => {
+  test('the slowest files are listed, slowest first', async () => {
     const slow = OK.replace('() => {}', '() => new Promise((done) => setTimeout(done, 3000))');
     const { text } = await runs({ 'quick.test.mjs': OK, 'slow.test.mjs': slow });
     assert.match(text, /^# slowest files: \d+ s .*slow\.test\.mjs, \d+ s .*quick\.test\.mjs$/m);
   });
 
-  test('set-up, build and tests are timed separately', async () => {
+  test('setup, build and tests are timed separately', async () => {
     const env = { ...CLEAN, WICK_TEST_TIMES: '100 130 190' };
     const { stdout } = await run(process.execPath, [RUNNER, 'none.test.mjs'], { env });
     assert.match(stdout.toString(), /^# set-up 30 s, build 60 s, tests \d+ s$/m);
   });
 
-  test('a failed test fails the run and is named at its end', async () => {
+  test('a failed test fails the run and is listed at the end', async () => {
     const { code, text } = await runs({ 'a.test.mjs': OK, 'b.test.mjs': BAD });
     assert.equal(code, 1);
     assert.deepEqual(countsOf(text), [2, 1, 1]);
@@ -78,7 +78,7 @@ describe('the report', () => {
     assert.match(text, /# .*a\.test\.mjs: bad: not ok 2 \(/);
   });
 
-  test('a file that ends its process or is not a program is a failure', async () => {
+  test('a file that exits its process or is not a program is a failure', async () => {
     const ended = await runs({ 'a.test.mjs': OK, 'b.test.mjs': 'process.exit(3)' });
     assert.equal(ended.code, 1);
     assert.match(ended.text, /# failed:\n# .*b\.test\.mjs/);
@@ -90,7 +90,7 @@ describe('the report', () => {
 });
 
 describe('queues', () => {
-  test('more browser files run at a time when those that use the processor have ended', async () => {
+  test('more browser files run concurrently once CPU-bound files have ended', async () => {
     const { browser, browserNextToCpu } = CONCURRENCY;
     const waiting = `import assert from 'node:assert'; import { test } from 'node:test';
       import { existsSync, readdirSync, writeFileSync } from 'node:fs';
@@ -121,7 +121,7 @@ describe('queues', () => {
 });
 
 describe('levels', () => {
-  test('the main level runs a part of the files, and tells them so', async () => {
+  test('the main level runs some of the files and sets an environment variable for them', async () => {
     const level = `import assert from 'node:assert'; import { test } from 'node:test';
       test('level', () => assert.equal(process.env.WICK_TEST_LEVEL, 'main'));`;
     const sources = { 'a.test.mjs': level, 'a_kills.test.mjs': level };
@@ -130,7 +130,7 @@ describe('levels', () => {
     assert.deepEqual(countsOf(text), [1, 1, 0]);
   });
 
-  test('a browser file runs again in the full level only, and is named', async () => {
+  test('a browser file is retried only in the full level, and is reported', async () => {
     const sources = { 'a.test.mjs': OK, 'b.test.mjs': BROWSER + ONCE };
     for (const args of [[], ['--level', 'main']])
       assert.deepEqual(countsOf((await runs(sources, args)).text), [2, 1, 1]);
@@ -145,13 +145,13 @@ describe('levels', () => {
     assert.deepEqual(countsOf(failing.text), [1, 0, 1]);
   });
 
-  test('a file without a browser never runs again', async () => {
+  test('a file without a browser is never retried', async () => {
     const { code, text } = await runs({ 'b.test.mjs': ONCE }, ['--level', 'all']);
     assert.equal(code, 1);
     assert.deepEqual(countsOf(text), [1, 0, 1]);
   });
 
-  test('if many files fail, none runs again', async () => {
+  test('if many files fail, none is retried', async () => {
     const bad = [...'bcdefghi'].map((letter) => [`${letter}.test.mjs`, BROWSER + BAD]);
     const sources = { 'a.test.mjs': BROWSER + ONCE, ...Object.fromEntries(bad) };
     const { text } = await runs(sources, ['--level', 'all']);
@@ -164,14 +164,14 @@ describe('the plan', () => {
   const plan = (/** @type {string} */ name) => planOf(join(root, `tests/${name}.test.mjs`));
 
   test('the queue follows from what a file imports, also through others', () => {
-    assert.equal(plan('pages/chat_pdf').queue, 'browser'); // chat_page.mjs imports browsers.mjs
+    assert.equal(plan('pages/chat_pdf').queue, 'browser'); // imports browsers.mjs through chat_page.mjs
     assert.equal(plan('package/js_base').queue, 'cpu');
-    assert.equal(plan('repository/run_tests').queue, 'cpu'); // names it in a string only
+    assert.equal(plan('repository/run_tests').queue, 'cpu'); // mentions it only in a string
     assert.equal(plan('engine/cli_bench').queue, 'alone');
     assert.equal(plan('engine/of_tomorrow').isMain, true);
   });
 
-  test('each rule and each listed file applies to a file', async () => {
+  test('each rule and each list entry matches a file', async () => {
     const files = await findTestFiles();
     for (const rule of [...onlyInAll, ...alone])
       assert.ok(
@@ -182,7 +182,7 @@ describe('the plan', () => {
     for (const path of concerned.keys()) assert.ok(existsSync(join(root, path)), path);
   });
 
-  test('the groups that a change concerns', async () => {
+  test('a change is mapped to the affected groups', async () => {
     const files = await findTestFiles();
     const of = (/** @type {string[]} */ ...paths) => groupsOf(paths, files);
     assert.deepEqual(of(), []);
@@ -226,7 +226,7 @@ test('changes since the last full run are listed', async (t) => {
   assert.deepEqual(
     await changedGroups(folder),
     ['edge'],
-    'the record stays while files are changed',
+    'the record is kept while files are modified',
   );
   assert.notEqual(record.trim(), await git('rev-parse', 'HEAD'));
   await writeFile(join(folder, 'tests/full_run.txt'), `${'1'.repeat(40)}\n`);

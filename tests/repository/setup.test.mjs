@@ -1,4 +1,4 @@
-// tools/setup.sh does nothing in an incomplete clone, and installs packages that have been removed.
+// tools/setup.sh changes nothing in an incomplete clone, and installs packages that have been removed.
 
 import assert from 'node:assert/strict';
 import {
@@ -19,14 +19,14 @@ import { run } from '../support/process.mjs';
 const folder = mkdtempSync(join(tmpdir(), 'wick-setup-'));
 after(() => rmSync(folder, { recursive: true }));
 
-/** @param {string} path @param {string} line of a shell script */
+/** @param {string} path @param {string} line the content of a shell script */
 function writeProgram(path, line) {
   writeFileSync(join(folder, path), `#!/bin/sh\n${line}\n`, { mode: 0o755 });
 }
 
 for (const part of ['tools', '.toolchain/stamps', 'sdk/bin', 'sdk/share/wasi-sysroot', 'bin'])
   mkdirSync(join(folder, part), { recursive: true });
-// compilers are installed already, and nothing is fetched
+// compilers are installed already, so that nothing is downloaded
 writeProgram('sdk/bin/clang', 'echo 99.0');
 writeFileSync(join(folder, 'package.json'), '{}');
 copyFileSync(join(root, 'tools/setup.sh'), join(folder, 'tools/setup.sh'));
@@ -41,7 +41,7 @@ const setUp = (part) =>
     },
   });
 
-test('a clone without package-lock.json fails before it touches what clones may share', async () => {
+test('in a clone without package-lock.json, setup fails before it changes shared files', async () => {
   writeProgram('bin/npm', 'exit 1');
   const stamps = [
     'npm',
@@ -69,7 +69,7 @@ test('a clone without package-lock.json fails before it touches what clones may 
   }
 });
 
-test('npm packages are installed again only if their folder is empty', async () => {
+test('npm packages are reinstalled only if their folder is empty', async () => {
   writeFileSync(join(folder, 'package-lock.json'), '{}');
   writeProgram(
     'bin/npm',

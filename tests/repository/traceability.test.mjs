@@ -1,6 +1,6 @@
-// tests/c/conformance/README.md says where each part of the seed systems is and what tests it. Here its
-// files and names are looked up, so that the page stays in step with the code; where the shared
-// folder exists, also that no part and no test of the specification's own table is left out.
+// tests/c/conformance/README.md lists where each part of the seed systems is implemented and tested.
+// These tests look up its files and names, so that the page stays in sync with the code. If the
+// shared folder exists, they also check that no part or test in the specification's table is missing.
 
 import assert from 'node:assert/strict';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
@@ -12,13 +12,13 @@ const shared = locate('shared');
 const read = (/** @type {string} */ path) => readFileSync(join(root, path), 'utf8');
 const page = read('tests/c/conformance/README.md');
 
-/** How many cases the specification has of each kind. */
+/** The number of cases of each kind in the specification. */
 const cases = { PX: 10, KQ: 12, PK: 31, SC: 6, FL: 3, DM: 4, TN: 7, BN: 7 };
 const ids = Object.entries(cases).flatMap(([kind, count]) =>
   Array.from({ length: count }, (_, i) => `${kind}-${String(i + 1).padStart(2, '0')}`),
 );
 
-/** All ids that a text names, ranges ("PX-01 to PX-10") written out. @param {string} text */
+/** Returns all ids in a text, with ranges ("PX-01 to PX-10") expanded. @param {string} text */
 function namedIds(text) {
   const ranges = [...text.matchAll(/([A-Z]{2}-\d\d) to ([A-Z]{2}-\d\d)/g)].flatMap(
     ([, first, last]) => ids.slice(ids.indexOf(first), ids.indexOf(last) + 1),
@@ -29,13 +29,13 @@ function namedIds(text) {
 /** @param {string} line */
 const cells = (line) => line.split('|').slice(1, -1);
 
-/** The lines of the tables of parts: seed | purpose | in Wick | tested by | spec | use. */
+/** The rows of the tables of parts: seed | what it is | here | held by | spec | use. */
 const parts = page.split('\n').filter((line) => /^\| .*`(?:src|include)\//.test(line));
 
-/** The names in backticks of a cell. @param {string} text */
+/** Returns the names in backticks in a cell. @param {string} text */
 const quoted = (text) => [...text.matchAll(/`([^`]+)`/g)].map(([, name]) => name);
 
-/** A file without comments. @type {Map<string, string>} */
+/** Files without comments. @type {Map<string, string>} */
 const sources = new Map();
 /** @param {string} path */
 function source(path) {
@@ -44,7 +44,7 @@ function source(path) {
 }
 
 /**
- * Whether a file defines a function (with its body, so a .c file), a type, a constant or a member.
+ * Returns whether a file defines a function (with its body, in a .c file), a type, a constant or a member.
  * @param {string} path @param {string} name
  */
 function defines(path, name) {
@@ -62,7 +62,7 @@ function defines(path, name) {
 }
 
 describe('the page on the seed systems', () => {
-  test('every name is defined in the file that is named before it', () => {
+  test('every name is defined in the file listed before it', () => {
     let names = 0;
     for (const line of parts) {
       let path = '';
@@ -92,7 +92,7 @@ describe('the page on the seed systems', () => {
     }
   });
 
-  test('functions for tests are called by no other room', () => {
+  test('functions for tests are not called outside src/reference/', () => {
     const folders = ['include', 'src', 'wasi', 'web'];
     const all = folders.flatMap((folder) =>
       readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
@@ -106,8 +106,8 @@ describe('the page on the seed systems', () => {
       assert.match(use, /^(engine|programs|tests)(; tests: `.+`)?$/, line);
       for (const name of quoted(use === 'tests' ? cells(line)[2] : use)) {
         const home = all.find((file) => file.endsWith('.c') && defines(file, name));
-        if (home === undefined) continue; // no function
-        assert.ok(isForTests(home), `${name} is for tests alone, and in ${home}`);
+        if (home === undefined) continue; // not a function
+        assert.ok(isForTests(home), `${name} is only for tests, but in ${home}`);
         names++;
         for (const file of all) {
           if (isForTests(file) || file.endsWith('.h')) continue; // declarations
@@ -118,13 +118,13 @@ describe('the page on the seed systems', () => {
     assert.ok(names > 50, `${names} names`);
   });
 
-  test('every one of the 80 cases is named, and no other', () => {
+  test('exactly the 80 cases are listed', () => {
     assert.equal(ids.length, 80);
     const named = new Set(namedIds(page));
     assert.deepEqual([...named].sort(), [...ids].sort());
   });
 
-  test('the test of every case is in a file next to it', () => {
+  test('every case has a test in its file', () => {
     for (const line of page.split('\n').filter((row) => /^\| [A-Z]{2}-01 to /.test(row))) {
       const text = quoted(cells(line)[2]).map(read).join('');
       for (const id of namedIds(cells(line)[0])) {
@@ -134,7 +134,7 @@ describe('the page on the seed systems', () => {
     }
   });
 
-  test('a name of the specification is given only where ours is another', () => {
+  test('a name from the specification is listed only if ours is different', () => {
     for (const line of parts) {
       const [, , here, , spec] = cells(line);
       for (const name of quoted(spec)) assert.ok(!quoted(here).includes(name), line);

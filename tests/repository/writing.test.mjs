@@ -1,4 +1,4 @@
-// The rules of plain English that `make check` enforces: what they find, and what they leave alone.
+// The rules for plain English that `make check` enforces: phrases that they find, and phrases that they accept.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -15,11 +15,11 @@ import {
   wordRules,
 } from '../../tools/build/writing_rules.mjs';
 
-/** @param {string} text @returns {string[]} the names of the rules that it breaks */
+/** @param {string} text @returns {string[]} names of the broken rules */
 const broken = (text) =>
   wordRules.filter(({ pattern }) => pattern.test(text)).map(({ name }) => name);
 
-test('words to replace are found, in any case and form', () => {
+test('words to replace are found in any case and form', () => {
   /** @type {[string, string][]} */
   const bad = [
     ['That is no field', 'is no'],
@@ -106,7 +106,7 @@ test('sentences without a named subject are found, questions and clauses are not
   );
 });
 
-test('prose excludes code, headings and addresses; a paragraph is one text', () => {
+test('prose excludes code, headings and URLs; a paragraph is one string', () => {
   const text =
     '# What it is\n\nOne `behind`\ntwo [three](behind.md).\n\n```js\nbehind\n```\n- item\n  more\n';
   assert.deepEqual(proseOf(text), [
@@ -120,7 +120,7 @@ test('strings of three words are found in JavaScript, with their line', () => {
   assert.deepEqual(literalsOf(source), [{ line: 2, text: 'no room for VALUE bytes' }]);
 });
 
-test('titles of tests and groups are found', () => {
+test('test and group titles are found', () => {
   const source = `describe('chats', () => {\n  test(\`\${name}: runs\`, () => test.skip("ends"));\n});`;
   assert.deepEqual(titlesOf(source), [
     { line: 1, text: 'chats' },
@@ -129,7 +129,7 @@ test('titles of tests and groups are found', () => {
   ]);
 });
 
-test('messages of errors are found, and begin with their subject', () => {
+test('error messages are found and must begin with their subject', () => {
   const source = [
     "throw new WickError('ARG', `model: $" + '{name} is gone`);',
     "throw new Exit(\n  EXIT_FILE,\n  'no file',\n);",
@@ -144,7 +144,7 @@ test('messages of errors are found, and begin with their subject', () => {
   );
 });
 
-test('a message may begin with the name of an option, a field or an address', () => {
+test('a message may begin with the name of an option, a field or a URL', () => {
   for (const text of [
     'topK must be a number, not VALUE',
     'messages[VALUE].content must be a string',
@@ -156,7 +156,7 @@ test('a message may begin with the name of an option, a field or an address', ()
     assert.ok(!namesSubject(text), text);
 });
 
-test('lines of --help are verb phrases', () => {
+test('lines of --help must be verb phrases', () => {
   const help = helpOf(
     'usage\n  --top-k K   sample from the K most likely\n  --key KEY  what clients send\n',
   );
@@ -169,7 +169,7 @@ test('lines of --help are verb phrases', () => {
   );
 });
 
-test('comments are read a paragraph at a time, without marks, code and tags', () => {
+test('comments are extracted by paragraph, without delimiters, code and tags', () => {
   const script = [
     '// One line',
     '// and `code` more.',
@@ -192,7 +192,7 @@ test('comments are read a paragraph at a time, without marks, code and tags', ()
   assert.deepEqual(commentsOf('a.txt', '// nothing'), []);
 });
 
-test('literal strings of C are read as sentences, neighbours as one', () => {
+test('string literals in C are extracted, with adjacent ones joined', () => {
   const source =
     'f("two words", /* "in a comment here" */ "a string in two "\n  "halves");\ng("three words here");';
   assert.deepEqual(sentencesOf(source), [
