@@ -1,5 +1,5 @@
-// Checks pages with axe-core against WCAG 2.1 A and AA, in the light and in the dark theme. This is
-// a part of `make test-all`.
+// Checks pages with axe-core against WCAG 2.1 A and AA, in the light and the dark theme. Only
+// `make test-all` runs these checks.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -14,16 +14,16 @@ const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.mi
 const tags = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa'];
 
 /**
- * The rules that compare colours. All others have the same findings in both themes, and take most
- * of the time.
+ * The rules that compare colours. All others have the same results in both themes, and take most of
+ * the time.
  */
 const colourRules = ['color-contrast', 'link-in-text-block'];
 
 /**
- * An expression of a page: the number of rules that passed, and the faults with their places.
- * Colours fade in, and the final ones count. Details of passed rules are left out because they take
- * as long as the rules.
- * @param {string[]} [rules] instead of all
+ * An expression to evaluate in a page: the number of passed rules, and violations with their elements.
+ * Animations are finished first, because colours fade in. Details of passed rules are omitted because
+ * they take as long as the rules.
+ * @param {string[]} [rules] default: all
  */
 const auditBy = (rules) => `(async () => {
   for (const motion of document.getAnimations())
@@ -39,19 +39,19 @@ const auditBy = (rules) => `(async () => {
 
 const isLoaded = 'globalThis.axe !== undefined';
 
-/** @param {Page} page @param {string[]} [rules] instead of all @returns {Promise<string[]>} the faults, and their places */
+/** @param {Page} page @param {string[]} [rules] default: all @returns {Promise<string[]>} violations with their elements */
 async function audit(page, rules) {
   if (!(await page.evaluate(isLoaded))) await page.evaluate(axe);
   const { passed, problems } = /** @type {any} */ (await page.evaluate(auditBy(rules)));
-  assert.ok(passed > (rules ? 0 : 10), 'the rules were applied');
+  assert.ok(passed > (rules ? 0 : 10), 'the rules must be applied');
   return problems;
 }
 
 /**
  * @param {Page} page
- * @param {'light' | 'dark'} [colorScheme] the page's theme: in the dark one only its colours are
+ * @param {'light' | 'dark'} [colorScheme] the page's theme; in the dark theme only colours are
  * checked
- * @returns {Promise<string[]>} the faults, and their places
+ * @returns {Promise<string[]>} violations with their elements
  */
 export const violations = async (page, colorScheme = 'light') =>
   isFull ? audit(page, colorScheme === 'dark' ? colourRules : undefined) : [];
@@ -64,7 +64,7 @@ export async function assertAccessible(page) {
   }
 }
 
-/** Runs in a page of any browser: the findings in both colour schemes. */
+/** Runs in a page of any browser and returns the violations in both colour schemes. */
 export const findViolations = `
   if (!(${isLoaded})) { ${axe} }
   const root = document.documentElement;

@@ -9,8 +9,8 @@ import { chromium } from 'playwright-core';
 import { locate } from './locate.mjs';
 
 /**
- * The time limit of any browser operation. Tests wait for events, not for fixed times: this limit
- * only ends a wait that would never end, even on a busy machine.
+ * The time limit for any browser operation. Tests wait for events, not for fixed times: this limit
+ * only ends waits that would never end, even on a busy machine.
  */
 export const PATIENCE_MS = 300_000;
 
@@ -25,9 +25,9 @@ const quiet = [
 ];
 
 /**
- * Only the last of several such switches counts, so playwright's are repeated. Suggestions of the
- * address bar are an internal page of Chromium in each new window, headless or not, which uses as
- * much processor time as a page of a test.
+ * Only the last of several such switches counts, so Playwright's are repeated. The address bar's
+ * suggestions are an internal page in each new window, headless or not, which uses as much CPU time
+ * as a test page.
  */
 const disabledFeatures = [
   ...['AvoidUnnecessaryBeforeUnloadCheckSync', 'DestroyProfileOnBrowserClose', 'HttpsUpgrades'],
@@ -38,7 +38,7 @@ const disabledFeatures = [
 ];
 
 /**
- * The options with which each Chromium of the tests is started.
+ * The options with which tests start Chromium.
  * @param {string[]} [more] arguments
  */
 export const chromiumOptions = (more = []) => ({
@@ -48,15 +48,15 @@ export const chromiumOptions = (more = []) => ({
 });
 
 /**
- * A Chromium of the caller's own, for tests that need arguments or measure its processes.
+ * Starts a separate Chromium, for tests that need arguments or measure its processes.
  * @param {string[]} [more] arguments
  * @returns {Promise<import('playwright-core').Browser>}
  */
 export const launchOwnChromium = (more) => chromium.launch(chromiumOptions(more));
 
 /**
- * The Chromium that the test runner shares between files (browser_server.mjs); a file that is run
- * alone starts its own. Closing it closes everything that was opened through this connection.
+ * Connects to the Chromium that the test runner shares between files (browser_server.mjs); a file that
+ * is run alone starts its own. Closing it closes everything that was opened through this connection.
  * @returns {Promise<import('playwright-core').Browser>}
  */
 export function launchChromium() {
@@ -73,7 +73,7 @@ export function launchProfile(folder) {
   return chromium.launchPersistentContext(folder, chromiumOptions());
 }
 
-/** Firefox lets timers of tabs in the background run once a second: tests with two tabs wait for minutes. */
+/** Firefox runs timers in background tabs only once per second, so tests with two tabs would take minutes. */
 const timersRun = {
   'dom.min_background_timeout_value': 4,
   'dom.timeout.enable_budget_timer_throttling': false,
@@ -98,7 +98,7 @@ export async function launchFirefox(preferences = {}, profile = undefined) {
 }
 
 /**
- * Ends Firefox as a crash does.
+ * Ends Firefox like a crash.
  * @param {import('puppeteer-core').Browser} firefox
  * @param {string} profile
  */
@@ -124,7 +124,7 @@ function findFreePort() {
   });
 }
 
-/** @returns {string} WebKitGTK's small browser, at its path on this version of Debian */
+/** @returns {string} the path of WebKitGTK's MiniBrowser on this version of Debian */
 function findMiniBrowser() {
   for (const library of ['/usr/lib/x86_64-linux-gnu', '/usr/lib/aarch64-linux-gnu']) {
     if (!existsSync(library)) continue;
@@ -143,7 +143,7 @@ export class WebKitPage {
     this.driver = driver;
     this.base = base;
     this.session = '';
-    // it is in a separate process group, which is not ended when this process is interrupted
+    // the driver is in a separate process group, which is not ended when this process is interrupted
     this.onExit = () => this.kill();
     process.once('exit', this.onExit);
   }
@@ -205,7 +205,7 @@ export class WebKitPage {
 const WEBKIT_TRIES = 3;
 
 /**
- * Another process may take a free port before the driver does, so a failed start is retried.
+ * Starts the driver. Retries, because another process may take a free port before the driver does.
  * @param {{scriptTimeoutMs?: number}} [options]
  * @returns {Promise<WebKitPage>}
  */
@@ -229,7 +229,7 @@ async function startWebKit(scriptTimeoutMs) {
       detached: true,
       stdio: 'ignore',
       // WebKit's sandbox refuses to start as root; in this locale it reports "C" as its language,
-      // which Intl refuses
+      // which Intl rejects
       env: { ...process.env, LC_ALL: 'C.UTF-8', WEBKIT_DISABLE_SANDBOX_THIS_IS_DANGEROUS: '1' },
     },
   );

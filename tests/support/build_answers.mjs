@@ -1,5 +1,5 @@
-// Prints the output of one build of the package's modules as JSON: texts, tokens and hashes of
-// logits of many models, with a grammar, saved state and images.
+// Prints the output of one build of the package's modules as JSON: text, tokens and logit hashes of
+// many models, with a grammar, saved state and images.
 //   node build_answers.mjs DIST BUILD THREADS [VECTORS]    BUILD: e.g. simd128-threads; VECTORS: the shared folder's
 
 import { createHash } from 'node:crypto';
@@ -26,7 +26,7 @@ async function withEngine(source, use) {
 
 /**
  * @param {import('../../js/index.js').Engine} engine @param {any} prompt @param {number} maxTokens
- * @returns {Promise<{tokens: number[], logits: string}>} the greedy tokens, and a hash of all logits
+ * @returns {Promise<{tokens: number[], logits: string}>} greedy tokens, and a hash of all logits
  */
 async function tokensOf(engine, prompt, maxTokens) {
   /** @type {number[]} */
@@ -68,7 +68,7 @@ const manifestOf = (name) =>
     readFileSync(join(vectors, name, 'manifest.json'), 'utf8').replace(/:\s*NaN\b/g, ':null'),
   );
 
-/** An encoder of each kind: learned positions, windows, recordings. */
+/** One encoder of each kind: learned positions, windows, recordings. */
 const media = ['idefics3', 'qwen25vl', 'lfm2a'];
 /** @param {string} set @returns {any[]} every second model, of all kinds */
 const half = (set) =>

@@ -1,6 +1,6 @@
-// Builds the example pages that take long to build, once for all test files of a run. The runner
-// sets WICK_PAGES to their folder (browser_server.mjs). A test file that is run alone builds its
-// own.
+// Builds the example pages that take a long time to build, once for all test files of a run. The
+// runner sets WICK_PAGES to their folder (browser_server.mjs). A test file that is run alone builds
+// its own.
 
 import { cpSync, existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from 'node:fs';
 import { join, resolve } from 'node:path';
@@ -25,7 +25,7 @@ export function makePagesFolder() {
 /** @type {string | undefined} */
 let ownFolder;
 
-/** Whether this process must build the page. @param {string} lock a folder */
+/** Returns whether this process must build the page. @param {string} lock a folder */
 function take(lock) {
   try {
     mkdirSync(lock);
@@ -42,7 +42,7 @@ function take(lock) {
  */
 async function buildOnce(name, folder) {
   const lock = `${folder}.building`;
-  await waitUntil(() => existsSync(folder) || take(lock), `${folder} is built`);
+  await waitUntil(() => existsSync(folder) || take(lock), `${folder} to be built`);
   if (existsSync(folder)) return;
   try {
     await builders[name](join(lock, name));
@@ -60,7 +60,7 @@ export async function builtPage(name) {
   return folder;
 }
 
-/** The chat page in a folder that a test may change, available at once. @param {string} folder */
+/** Copies the chat page to a folder that a test may change. @param {string} folder */
 export async function copyChat(folder) {
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder, { recursive: true });

@@ -1,4 +1,4 @@
-// Pages that bundlers build from the code in docs/bundlers.md, docs/react.md and docs/svelte.md and from the packed package.
+// Builds pages with bundlers from the code in docs/bundlers.md, docs/react.md and docs/svelte.md, with the packed package.
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -9,7 +9,7 @@ import { dist, modelFolder, modelPath } from './package.mjs';
 import { run } from './process.mjs';
 
 /**
- * A page that prints its results as JSON.
+ * Returns the code of a page that prints its results as JSON.
  * @param {string} url code
  * @param {string} [more] code before
  */
@@ -25,13 +25,13 @@ output.textContent = JSON.stringify({ text, best: ids.length });
 document.body.append(output);
 `;
 const plain = plainOf("'/model.gguf'");
-/** The demo model comes from its package, whose files the bundler finds. */
+/** Loads the demo model from its package, whose files the bundler finds. */
 const demo = plainOf('modelUrl', "import { modelUrl } from 'wick-llm-demo-model';");
 const html = (/** @type {string} */ script) =>
   `<!doctype html><meta charset="utf-8"><title>Wick</title><div id="root"></div>` +
   `<script type="module" src="./${script}"></script>\n`;
 
-/** The code blocks of a document whose first line is a file's name. @param {string} name */
+/** Returns the code blocks of a document that start with a file name. @param {string} name */
 function filesOf(name) {
   const text = readFileSync(join(root, 'docs', name), 'utf8');
   const blocks = text.matchAll(/^```\w+\n((?:\/\/|<!--) ([\w./]+)(?: -->)?\n.*?)^```$/gms);
@@ -50,13 +50,13 @@ function write(folder, files) {
 const node = () => locate('node24').path;
 
 /**
- * Creates a folder next to the bundlers, so that they are found from there, with only the files of
- * the package that npm would install. `close` removes it.
+ * Creates a folder next to the bundlers, so that they can be resolved from it, with only the package
+ * files that npm would install. `close` removes it.
  */
 export function openWorkshop() {
   const modules = locate('bundlers').path;
   const folder = mkdtempSync(join(dirname(modules), 'work-'));
-  // without it some bundlers use that of this repository, which names its sources
+  // otherwise some bundlers use this repository's tsconfig.json, which maps imports to its sources
   writeFileSync(join(folder, 'tsconfig.json'), '{}');
   const documented = filesOf('bundlers.md');
   const react = filesOf('react.md');
@@ -83,7 +83,7 @@ export function openWorkshop() {
   };
 
   /**
-   * @param {string} site that is served, to which the model is added
+   * @param {string} site the folder to serve, to which the model is added
    * @param {Record<string, string>} [more]
    */
   const finish = (site, more = {}) => {
@@ -104,7 +104,7 @@ export function openWorkshop() {
           Object.entries(svelte).map(([name, code]) => [`svelte/${name}`, code]),
         ),
         'svelte.config.js': 'export default {};',
-        // the documented settings, and those that build three pages
+        // the documented settings, and settings to build three pages
         'documented.js': documented['vite.config.js'],
         'vite.config.js': `
           import { svelte } from '@sveltejs/vite-plugin-svelte';
@@ -157,7 +157,7 @@ export function openWorkshop() {
       const commands = /^npx esbuild (.*)\ncp -r (.*) dist\/$/m.exec(
         readFileSync(join(root, 'docs/bundlers.md'), 'utf8'),
       );
-      if (!commands) throw new Error('docs/bundlers.md has no commands of esbuild');
+      if (!commands) throw new Error('docs/bundlers.md has no esbuild commands');
       const [, flags, copied] = commands;
       const result = await run(join(root, 'node_modules/.bin/esbuild'), flags.split(' '), { cwd });
       if (result.code !== 0) throw new Error(result.stderr);
@@ -170,7 +170,7 @@ export function openWorkshop() {
   };
 
   /**
-   * `vite dev`, which does not bundle.
+   * Starts `vite dev`, which does not bundle.
    * @returns {Promise<{url: string, close: () => Promise<void>}>}
    */
   const serveVite = async () => {

@@ -1,11 +1,11 @@
-// A vocabulary as a GGUF file in which each byte is a token, and each of some strings a control
-// token, so that the place of a token in a text is known.
+// A GGUF file with a vocabulary in which each byte is a token, and some strings are control tokens,
+// so that the position of every token in a string is known.
 
 const MAGIC = 0x46554747;
 const [TYPE_I32, TYPE_STRING, TYPE_ARRAY, TYPE_BOOL] = [5, 8, 9, 7];
 const [NORMAL, CONTROL] = [1, 3];
 
-/** The characters that stand for bytes in byte-level BPE (GPT-2). @returns {string[]} */
+/** Returns the characters that represent bytes in byte-level BPE (GPT-2). @returns {string[]} */
 function alphabet() {
   const isPlain = (/** @type {number} */ byte) =>
     (byte >= 33 && byte <= 126) || (byte >= 161 && byte <= 172) || byte >= 174;
@@ -15,7 +15,7 @@ function alphabet() {
   );
 }
 
-/** The first id of the control tokens. */
+/** The id of the first control token. */
 export const CONTROLS_FIRST = 256;
 
 /** @param {string[]} controls @returns {Buffer} */

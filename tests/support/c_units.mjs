@@ -1,6 +1,5 @@
-// The C unit tests of tests/c/, and functions that run their programs: natively, or as a WASI
-// module built from the shipped objects. A soak (make soak) runs only the tests that do more in a
-// soak.
+// Runs the C unit tests in tests/c/, natively or as a WASI module built from the shipped objects. A
+// soak (make soak) runs only tests that have more cases in a soak.
 
 import assert from 'node:assert/strict';
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
@@ -16,7 +15,7 @@ const shared = locate('shared');
 const temporary = mkdtempSync(join(tmpdir(), 'wick-units-'));
 after(() => rmSync(temporary, { recursive: true }));
 
-/** The source of each program by its name. */
+/** The source of each program, by name. */
 const sources = new Map(
   readdirSync(join(root, 'tests/c'), { recursive: true, encoding: 'utf8' })
     .filter((file) => file.endsWith('_test.c'))
@@ -48,7 +47,7 @@ function assertPassed({ code, signal, stdout, stderr }) {
   assert.match(report, /^# [1-9]\d* run, 0 failed/m, `no test ran:\n${report}`);
 }
 
-/** @param {string} program of build/, e.g. "test/native/choice_test" */
+/** @param {string} program in build/, e.g. "test/native/choice_test" */
 export async function runNative(program) {
   const env = { WICK_SHARED: shared.path, WICK_ROOT: root, WICK_TMP: temporary, ...sanitizers };
   assertPassed(await run(built(program), [], { env }));
@@ -68,9 +67,9 @@ async function runModule(pool, module) {
 }
 
 /**
- * A test for each of the modules, in one process of the runtime.
+ * Adds a test for each module; all modules run in one process of the runtime.
  * @param {'node' | 'node24'} runtime
- * @param {string} folder of build/test
+ * @param {string} folder in build/test
  * @param {string[]} names
  */
 export function testModules(runtime, folder, names) {

@@ -1,5 +1,5 @@
-// The set-up and end of the chat page's tests: the page is built in a separate folder, with a
-// server, a Chromium, and a page with a fake engine whose errors fail the test.
+// Set-up and teardown for tests of the chat page: the page is built in a separate folder, with a
+// server, Chromium, and a page with a fake engine. Errors in the page fail the test.
 
 import assert from 'node:assert/strict';
 import { resolve } from 'node:path';
@@ -11,7 +11,7 @@ import { openStub } from './chat_stub.mjs';
 import { locate, root } from './locate.mjs';
 
 /**
- * Reads a file that the page saved, which a shared Chromium stores elsewhere.
+ * Reads a file that the page saved, which the shared Chromium stores in its own folder.
  * @param {import('playwright-core').Download} download
  */
 export async function bytesOf(download) {
@@ -21,9 +21,9 @@ export async function bytesOf(download) {
 }
 
 /**
- * @param {string} name of the test, and of its folder in build/
+ * @param {string} name the name of the test and of its folder in build/
  * @param {{onRequest?: (path: string) => void, launch?: () => Promise<import('playwright-core').Browser>}} [how] `launch`: the
- *   shared Chromium unless the test needs a separate one, for example because it uses the clipboard, which all pages share
+ *   shared Chromium by default; a test may need a separate one, for example because all pages share the clipboard
  */
 export function useChat(name, { launch = launchChromium, ...serving } = {}) {
   const { skip } = locate('chromium');
@@ -45,7 +45,7 @@ export function useChat(name, { launch = launchChromium, ...serving } = {}) {
   });
 
   /**
-   * Opens a page in an empty profile. An error in it, or in its console, fails the test unless it
+   * Opens a page in an empty profile. An error in the page or in its console fails the test unless it
    * is `expected`.
    * @param {import('node:test').TestContext} t
    * @param {{script?: string, isReady?: boolean, path?: string, expected?: RegExp,

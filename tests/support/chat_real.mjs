@@ -1,5 +1,5 @@
-// The chat page with the package's real engine and the built-in model. The engine is `engine` in
-// the page.
+// The chat page with the package's real engine and the demo model. In the page, the variable
+// `engine` is the engine.
 
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -11,7 +11,7 @@ import { untilTrue } from './package.mjs';
 
 /** @typedef {import('playwright-core').Page} Page */
 
-/** Replaces the package's entry. @param {string} entry the address of the real one */
+/** Replaces the package's entry point. @param {string} entry the URL of the real one */
 export const capturing = (entry) => `
   import * as own from '${entry}';
   export * from '${entry}';
@@ -26,8 +26,8 @@ export const capturing = (entry) => `
   };`;
 
 /**
- * Runs in the page: makes the engine answer with this text if it is streamed, and otherwise with
- * `again`.
+ * Runs in the page: makes the engine answer streamed requests with this text, and other requests
+ * with `again`.
  * @param {string} said an expression
  */
 export const saying = (said) => `
@@ -55,7 +55,7 @@ export const saying = (said) => `
  * @param {import('playwright-core').Browser} browser
  * @param {string} url
  * @param {{script?: string, options?: import('playwright-core').BrowserContextOptions, problems?: string[]}} [how] `script` runs before the
- *   page's own
+ *   page's scripts
  */
 export async function openReal(browser, url, { script = '', options = {}, problems = [] } = {}) {
   const context = await browser.newContext({ ...options, serviceWorkers: 'block' });
@@ -99,8 +99,8 @@ export const untilAllReturned = (page) =>
   );
 
 /**
- * An expression of a page: whether it has loaded the list that constrains answers to known words. The page does not announce
- * this, so the same file is loaded once more, which also takes longer on a busy machine.
+ * An expression to evaluate in a page: settles once the page has probably loaded the list of known words. The page does not
+ * report this, so the same file is loaded again, which also takes longer on a busy machine.
  */
 export const areWordsRead = `(async () => {
   const loaded = (end) => performance.getEntriesByType('resource').map(({ name, responseEnd }) => responseEnd > 0 && name)
@@ -121,7 +121,7 @@ export const areWordsRead = `(async () => {
 export const untilFact = (page, name, text) =>
   page.locator(`#kv-facts dd[data-fact="${name}"]`, { hasText: text }).waitFor();
 
-/** Writes the built-in model without its template. @param {string} path */
+/** Writes the demo model without its template. @param {string} path */
 export function writePlainModel(path) {
   const model = readFileSync(resolve(root, 'examples/models/wick-2.6m-q8_0.gguf'));
   const at = model.indexOf('tokenizer.chat_template');

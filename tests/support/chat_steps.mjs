@@ -1,5 +1,5 @@
-// The code that tests of the chat page in Firefox and WebKitGTK run in it: before the page's own
-// scripts, and at the beginning of the tests.
+// Code that tests of the chat page in Firefox and WebKitGTK run in the page: before the page's
+// scripts, and at the start of each test script.
 
 /**
  * Keeps notices visible, because on a busy machine more than their 20 seconds may pass between two
@@ -11,8 +11,8 @@ export const keepNotices = `{
 }`;
 
 /**
- * Errors fail the test. No answer begins before Enter, unless the address has `ahead`, in which
- * case the settings are unchanged.
+ * Errors fail the test. No answer starts before Enter, unless the URL has `ahead`, in which case
+ * the settings are unchanged.
  */
 export const prelude = `${keepNotices}
   Object.assign(globalThis, { wrong: [], persists: 0, isFull: false });
@@ -32,7 +32,7 @@ export const prelude = `${keepNotices}
   if (!new URLSearchParams(location.search).has('ahead'))
     localStorage.setItem('wick-chat-settings', '{"ahead":false}');`;
 
-/** Begins each script that runs in the page. */
+/** Inserted at the start of each script that runs in the page. */
 export const begin = `
   const until = async (what, condition) => {
     for (const end = Date.now() + 200e3; Date.now() < end; ) {
@@ -40,7 +40,7 @@ export const begin = `
       if (value) return value;
       await new Promise((settle) => setTimeout(settle, 20));
     }
-    throw new Error('not so: ' + what + ': ' + wrong + document.body.innerText);
+    throw new Error('timed out: ' + what + ': ' + wrong + document.body.innerText);
   };
   const one = (selector) => document.querySelector(selector);
   const all = (selector) => [...document.querySelectorAll(selector)];
@@ -97,7 +97,7 @@ export const begin = `
     await until(action, () => one('.actions') && button(action));
     button(action).click();
   };
-  /** Receives the page's downloads. */
+  /** Captures the page's downloads. */
   const saving = () => {
     const saved = {};
     URL.createObjectURL = (blob) => { saved.file = blob; return 'data:,'; };
@@ -118,14 +118,14 @@ export const begin = `
     await atRest();
     return shown().at(-1);
   };
-  /** A fact of the developer panel. */
+  /** Waits for a value in the developer panel. */
   const fact = (name, words) => until(name + ': ' + words, () =>
     words.exec(one('#kv-facts dd[data-fact="' + name + '"]')?.textContent ?? ''));
   const untilModel = (name) => until(name, () => one('#model-name').textContent === name);
   const choose = async (url) => {
     one('#choose-model').click();
     type(url, one('#model-url'));
-    await until('judged', () => one('#found .verdict'));
+    await until('verdict', () => one('#found .verdict'));
     one('#load-model').click();
   };
   await until('ready', () => !one('#send').disabled);

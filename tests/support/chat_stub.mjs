@@ -5,10 +5,10 @@ import { PATIENCE_MS } from './browsers.mjs';
 import { keepNotices } from './chat_steps.mjs';
 
 /**
- * Replaces the package. For tests, `say`, `call`, `end` and `fail` produce answers, and `asked`,
+ * Replaces the package. Tests use `say`, `call`, `end` and `fail` to produce answers; `asked`,
  * `bodies`, `counts` and `loaded` record the page's requests. With `summary`, requests that are not
- * streamed get that answer at once. With `answersByItself`, answers are words that arrive one by
- * one, after the calls of `callsByItself` if the request has tools. A token is a word.
+ * streamed get that answer immediately. With `answersByItself`, words arrive automatically one by
+ * one, after the calls in `callsByItself` if the request has tools. A token is a word.
  */
 export const stubEngine = `
   export class WickError extends Error {
@@ -89,8 +89,8 @@ export const stubEngine = `
   };`;
 
 /**
- * Replaces the store of models: everything is available at once, unless \`holdDownload\` waits.
- * \`fetched\` lists the downloaded models, \`parts\` are entries of partly stored ones.
+ * Replaces the model store: models are available immediately, unless \`holdDownload\` waits.
+ * \`fetched\` lists downloaded models, \`parts\` contains entries of partly stored ones.
  */
 export const stubModels = `
   globalThis.fetched = [];
@@ -149,7 +149,7 @@ export async function openStub(context, url, { script = '', isReady = true, prob
   return page;
 }
 
-/** The page's own code that offers a larger model after an answer, and what it imports. @param {string} url */
+/** Loads the page's code that offers a larger model after an answer, and its imports. @param {string} url */
 export const isLateCode = (url) => /\/(model_offer|chunk)-\w+\.js$/.test(url);
 
 /** @param {Page} page @param {string} text */
@@ -188,7 +188,7 @@ export async function untilKept(page, condition) {
 /**
  * @param {Page} page
  * @param {string} database
- * @param {string[]} names of its stores
+ * @param {string[]} names names of object stores
  * @returns {Promise<any[][]>} the rows of each
  */
 export const readStores = (page, database, names) =>
@@ -214,7 +214,7 @@ export const readStores = (page, database, names) =>
   );
 
 /**
- * Chooses a row of a message's menu.
+ * Selects an item in a message's menu.
  * @param {import('playwright-core').Locator} message
  * @param {'.compare' | '.forget' | '.open-words'} row
  */
@@ -223,17 +223,17 @@ export async function chooseRow(message, row) {
   await message.locator(row).click();
 }
 
-/** The last answer. @param {Page} page */
+/** Locates the last answer. @param {Page} page */
 export const lastAnswer = (page) => page.locator('.message.assistant:has(.open-menu)').last();
 
-/** The contents of the page's database. @param {Page} page @returns {Promise<{conversations: any[], turns: any[], drafts: any[]}>} */
+/** Reads the page's database. @param {Page} page @returns {Promise<{conversations: any[], turns: any[], drafts: any[]}>} */
 export async function readAll(page) {
   const names = ['conversations', 'turns', 'drafts'];
   const [conversations, turns, drafts] = await readStores(page, 'wick-chat', names);
   return { conversations, turns, drafts };
 }
 
-/** Runs in the page: records the lowest value of any progress bar of reading a book. */
+/** Runs in the page: records the lowest value of the progress bars shown for books. */
 export const watchBars = `
   globalThis.leastBar = Infinity;
   new MutationObserver(() => {

@@ -1,4 +1,4 @@
-// Measures the memory of a page in Chromium, in KB, after collections in all its threads.
+// Measures the memory of a page in Chromium, in KB, after garbage collection in all its threads.
 
 import { readFileSync } from 'node:fs';
 
@@ -6,9 +6,9 @@ import { readFileSync } from 'node:fs';
 /** @typedef {import('playwright-core').CDPSession} CDPSession */
 
 /**
- * Collects in the page and in its worker.
+ * Collects garbage in the page and in its worker.
  * @param {CDPSession} session of the page
- * @returns {Promise<number>} bytes of both heaps that are used
+ * @returns {Promise<number>} used bytes of both heaps
  */
 async function collectIn(session) {
   /** @type {Promise<number>} */
@@ -54,7 +54,7 @@ async function rendererPrivateKb(browser) {
 /**
  * @param {import('playwright-core').Browser} browser
  * @param {Page} page with one worker
- * @returns {Promise<{privateKb: number, usedKb: number}>} of its renderer, and of its heaps
+ * @returns {Promise<{privateKb: number, usedKb: number}>} private memory of its renderer, and used memory of its heaps
  */
 export async function memoryAfterCollections(browser, page) {
   let usedBytes = 0;

@@ -1,5 +1,5 @@
-// The beginning of a GGUF file (metadata and list of tensors) of a llama of any size, without any
-// of its weights: a host sees no more of a model that is too large before fetching it.
+// Writes the directory of a GGUF file (metadata and tensor list) for a Llama model of any size, without
+// weights. If a model is too large, a host reads only the directory.
 
 import { f32, pair, string, types, u32, u64 } from './gguf_bytes.mjs';
 
@@ -8,7 +8,7 @@ const F16 = 1;
 const strings = (key, items) =>
   pair(key, types.array, u32(types.string), u64(items.length), ...items.map(string));
 
-/** The characters that stand for bytes in GPT-2's vocabulary. */
+/** The characters that represent bytes in GPT-2's vocabulary. */
 function byteTokens() {
   let other = 256;
   return Array.from({ length: 256 }, (_, byte) => {
@@ -18,8 +18,8 @@ function byteTokens() {
 }
 
 /**
- * @param {{layers: number, hidden?: number, ffn?: number, context?: number}} shape one KV head of 64
- * @returns {{bytes: Buffer, weightsBytes: number}} the directory, and the number of bytes that are claimed to follow it
+ * @param {{layers: number, hidden?: number, ffn?: number, context?: number}} shape heads have 64 values; there is one KV head
+ * @returns {{bytes: Buffer, weightsBytes: number}} the directory, and the claimed size of the weights after it
  */
 export function claimModel({ layers, hidden = 2048, ffn = 8192, context = 256 }) {
   const tokens = [...byteTokens(), 'th', 'he'];

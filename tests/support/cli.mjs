@@ -1,4 +1,4 @@
-// Runs the command line in all its builds: native, and as WASI modules in a runtime.
+// Runs the command line in all its builds: natively, and as WASI modules in a runtime.
 
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -15,10 +15,10 @@ export function temporaryFolder() {
 }
 
 /**
- * A place where the command line runs: native, or as a module in a runtime of process.mjs.
+ * A host of the command line: native, or a module in a WASI runtime of process.mjs.
  * @typedef {object} Host
  * @property {string} name
- * @property {string} program below build/
+ * @property {string} program path in build/
  * @property {string} [runtime]
  * @property {string | false} skip
  */
@@ -49,13 +49,13 @@ const wasiHosts = (program, isExtra) =>
     .filter(([, one]) => one.relaxed || !program.includes('relaxed'))
     .map(([runtime]) => wasiHost(runtime, `wasi/${program}.wasm`));
 
-/** The complete module that runs everywhere, in each of the usual runtimes. */
+/** The full module with plain SIMD, in each of the usual runtimes. */
 export const plainHosts = wasiHosts('wick-full', false);
-/** The faster module, in the runtimes that support it. */
+/** The full module with relaxed SIMD, in runtimes that support it. */
 export const relaxedHosts = wasiHosts('wick-full-relaxed', false);
-/** Both modules in their small variant, with only the usual models and commands. */
+/** The small variants of both modules, with only the usual models and commands. */
 export const smallHosts = [...wasiHosts('wick', false), ...wasiHosts('wick-relaxed', false)];
-/** The same in the other runtimes. */
+/** The small variants in the other runtimes. */
 export const extraHosts = [...wasiHosts('wick', true), ...wasiHosts('wick-relaxed', true)];
 
 /**

@@ -1,11 +1,11 @@
-// Requests in the formats that public clients send, each with the source that builds it. The second
-// turn of a conversation has a call of a tool and its result. All of them are answered with status
-// 200, by the handler in JavaScript and by the components.
+// Requests in the formats that public clients send, each with a reference to the client's source. The
+// second turn of a conversation has a tool call and its result. The JavaScript handler and the components
+// respond to each with status 200.
 
 /** @typedef {{client: string, source: string, path: string, body: Record<string, any>}} ClientRequest */
 
 /**
- * Hermes' format of calls, for a model with ChatML. Other members of tools and calls do not change
+ * Hermes' tool call format, for a model with ChatML. Other members of tools and calls do not change
  * the prompt.
  */
 export const toolTemplate =
@@ -308,7 +308,7 @@ const shapes = [
 ];
 
 /**
- * Settings for short and deterministic answers, so that they can be compared.
+ * The requests with settings for short, deterministic answers, so that they can be compared.
  * @type {ClientRequest[]}
  */
 export const clientRequests = shapes.map(({ body, ...named }) => {

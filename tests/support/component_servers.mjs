@@ -1,4 +1,4 @@
-// The components of `make edge` in the servers for which they are built.
+// Starts the components built by `make edge` in their servers.
 
 import { once } from 'node:events';
 import { createServer } from 'node:net';
@@ -13,12 +13,12 @@ import { run } from './process.mjs';
 /** @param {string} line */
 const printedOrigin = (line) => /http:\/\/127\.0\.0\.1:\d+/.exec(line)?.[0];
 
-/** @type {Record<string, string[]>} options of `wasmtime serve` for each */
+/** @type {Record<string, string[]>} options of `wasmtime serve` for each component */
 const hostFlags = {
   p2: ['-Scli'],
   p3: ['-Scli', '-Sp3', '-Wcomponent-model-async'],
 };
-/** Handles all requests in one instance, if the component supports it. */
+/** Flags to handle all requests in one instance, if the component supports it. */
 const reuse = [
   ...['--idle-instance-timeout', '600s', '--max-instance-reuse-count', '100000'],
   ...['--max-instance-concurrent-reuse-count', '256'],
@@ -36,11 +36,11 @@ const folderOf = (model) => [
 ];
 
 /**
- * `wasmtime serve`, with the model in a preopened directory or in the component.
+ * Starts `wasmtime serve`, with the model in a preopened directory or in the component.
  * @param {string} name p2 or p3
  * @param {{args?: string[], model?: string, component?: string, isReused?: boolean, flags?: string[]}} [options]
- *   `args`: arguments of the command; `component`: one with its model, in place of the built one;
- *   `shared` false: an instance for each request; `flags`: in place of those that keep one instance
+ *   `args`: arguments of the command; `component`: one with its model, instead of the built one;
+ *   `isReused` false: one instance per request; `flags`: replace those that keep one instance
  * @returns {Promise<Started>}
  */
 export function startWasmtime(name, options = {}) {
@@ -112,15 +112,15 @@ async function freePort() {
 }
 
 /**
- * `jco serve`. It does not accept port 0, and another program may take a port that was free.
- * @param {string} component with its model
+ * Starts `jco serve`. It does not accept port 0, and another program may take a free port first.
+ * @param {string} component a component with its model
  * @param {string} folder for jco's output
  * @returns {Promise<Started>}
  */
 export async function startJco(component, folder) {
   for (let tries = 1; ; tries++) {
     const port = await freePort();
-    const made = { TMPDIR: folder }; // for the files that jco writes
+    const made = { TMPDIR: folder }; // for jco's files
     const options = ['--isolate-requests', 'instance', '--host', '127.0.0.1', '--port', `${port}`];
     const args = [locate('jco').path, 'serve', ...options, component];
     const originOf = (/** @type {string} */ line) =>

@@ -1,5 +1,4 @@
-// Conversations for tests of chat templates: those for which templates are written, and random
-// ones.
+// Conversations for tests of chat templates: typical ones, and random ones.
 
 export const tools = [
   {
@@ -44,7 +43,7 @@ const args = {
   nothing: null,
 };
 
-/** As Python writes it. */
+/** JSON as written by Python. */
 const argsText =
   '{"city": "Zürich \\"<b>\\"", "days": 3, "options": {"list": [1, 2.5, -0.25, 1e-07]}, ' +
   '"flag": true, "nothing": null}';
@@ -56,7 +55,7 @@ const call = (isText, index) => ({
   function: { name: 'get_weather', arguments: isText ? argsText : args },
 });
 
-/** @param {boolean} isText arguments as OpenAI writes them @param {number} count of calls @returns {any[]} */
+/** @param {boolean} isText whether arguments are strings, as in OpenAI's API @param {number} count number of calls @returns {any[]} */
 export function callMessages(isText, count) {
   const indices = Array.from({ length: count }, (_, index) => index);
   return [
@@ -106,7 +105,7 @@ function usual(prompts) {
   return list.map((variables) => ({ ...variables, add_generation_prompt: prompts }));
 }
 
-/** Plain, system, several turns, tool calls of both forms, thinking; with and without a generation prompt. */
+/** Plain, system, several turns, tool calls in both formats, thinking; with and without a generation prompt. */
 export const usualConversations = () => [...usual(true), ...usual(false)];
 
 const pieces = [

@@ -1,8 +1,8 @@
-// A script of the page itself (added by tests/pages/csp.test.mjs): it records violations of the
-// page's policy, and tries actions that it should forbid. A browser's debugger has more rights than
+// A script that tests/pages/csp.test.mjs adds to the page: it records violations of the page's
+// policy, and tries actions that the policy should forbid. A browser's debugger has more rights than
 // the page, so it only calls these functions.
 
-/** As `directive address`. @type {string[]} */
+/** Violations as `directive URL`. @type {string[]} */
 const heard = [];
 addEventListener('securitypolicyviolation', ({ effectiveDirective, blockedURI }) => {
   heard.push(`${effectiveDirective} ${blockedURI}`);
@@ -10,10 +10,10 @@ addEventListener('securitypolicyviolation', ({ effectiveDirective, blockedURI })
 
 /** @param {number} ms */
 const wait = (ms) => new Promise((settle) => setTimeout(settle, ms));
-/** The effects of an attacker's text. @type {string[]} */
+/** Attacks that ran. @type {string[]} */
 const ran = [];
 
-/** Each tries to run. An action that runs later than the call returns a promise, settled when it has run or no longer can. @type {Record<string, () => unknown>} */
+/** Attacks. An attack that runs asynchronously returns a promise, which settles once it has run or can no longer run. @type {Record<string, () => unknown>} */
 const attacks = {
   'inline script': () => {
     const script = document.createElement('script');
@@ -45,10 +45,10 @@ const probe = {
   ran,
   otherPort: 0,
 
-  /** @param {number} otherPort of a server of `attack.js` @returns {Promise<string[]>} the attacks that ran */
+  /** @param {number} otherPort the port of a server with `attack.js` @returns {Promise<string[]>} the attacks that ran */
   async attack(otherPort) {
     probe.otherPort = otherPort;
-    await wait(0); // from here on the debugger is not on the call stack
+    await wait(0); // removes the debugger from the call stack
     const ends = Object.values(attacks).map((attack) => {
       try {
         return attack();
@@ -73,7 +73,7 @@ const probe = {
         () => false,
         () => true,
       );
-      // the event arrives soon after the failure, but later on a busy machine
+      // the event arrives shortly after the failure, but later on a busy machine
       const isRefused = await Promise.race([asked, wait(1000)]);
       for (let ms = 0; ms < (isRefused ? 2000 : 100) && heard.length === before; ms += 50)
         await wait(50);

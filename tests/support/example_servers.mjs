@@ -1,4 +1,4 @@
-// The servers of examples/, each in its runtime, and the requests of their tests.
+// Starts the servers in examples/, each in its runtime, and sends requests to them.
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -65,7 +65,7 @@ const printedOrigin = (line) => /http:\/\/127\.0\.0\.1:\d+/.exec(line)?.[0];
 /**
  * @param {string} program
  * @param {string[]} args
- * @returns {Promise<Started>} a server that prints its address
+ * @returns {Promise<Started>} a server that prints its URL
  */
 export const startPrinting = (program, args) => startServer(program, args, printedOrigin);
 
@@ -81,7 +81,7 @@ export const startWorkerdAlone = (configuration, args = [], env = {}) =>
     env,
   );
 
-/** @param {string} model @returns {Promise<Started>} the replacement for R2 */
+/** @param {string} model @returns {Promise<Started>} a replacement for R2 */
 export const startBucket = (model) =>
   startServer(process.execPath, [example('workers/local_bucket.mjs'), model, '0'], printedOrigin, {
     VERBOSE: '1',
@@ -121,8 +121,8 @@ export async function startWorkerd(model, env) {
  * @typedef {object} ExampleServer
  * @property {string | false} skip
  * @property {number} queueLimit
- * @property {boolean} hearsAtOnce whether it notices immediately that a client has disconnected;
- * workerd notices when it writes
+ * @property {boolean} hearsAtOnce whether it detects immediately that a client has disconnected;
+ * workerd detects it only when it writes
  * @property {(model?: string) => Promise<Started>} start
  */
 
@@ -162,10 +162,10 @@ export const exampleServers = {
 };
 
 /**
- * A worker of one text in workerd.
- * @param {string} name of its folder below build/test
- * @param {string} source of worker.js
- * @param {string} [modules] more of them, for its configuration
+ * Starts a worker with one source file in workerd.
+ * @param {string} name its folder in build/test
+ * @param {string} source the content of worker.js
+ * @param {string} [modules] more modules, in the syntax of its configuration
  */
 export function startWorkerOf(name, source, modules = '') {
   const work = resolve(root, 'build/test', name);
@@ -183,8 +183,8 @@ export function startWorkerOf(name, source, modules = '') {
 
 /**
  * @param {number} pid
- * @returns {{nowKb: number, peakKb: number, ownKb: number}} resident memory of a process: now, at
- * most, and now without mapped files such as its program
+ * @returns {{nowKb: number, peakKb: number, ownKb: number}} resident memory of a process:
+ * current, peak, and current without mapped files such as its program
  */
 export function residentOf(pid) {
   const status = readFileSync(`/proc/${pid}/status`, 'utf8');
@@ -193,7 +193,7 @@ export function residentOf(pid) {
   return { nowKb: of('VmRSS'), peakKb: of('VmHWM'), ownKb: of('RssAnon') };
 }
 
-/** @param {string} origin @param {string} path @param {unknown} body a text is sent unchanged @param {RequestInit} [init] */
+/** @param {string} origin @param {string} path @param {unknown} body a string is sent unchanged @param {RequestInit} [init] */
 export const ask = (origin, path, body, init) =>
   fetch(`${origin}${path}`, {
     method: 'POST',

@@ -1,6 +1,6 @@
-// A model hub that behaves as in public documentation: a listing in pages, large files on another
-// host at signed addresses that expire, gated and missing repositories, rate limits, pages and LFS
-// pointers in place of files.
+// A model hub that behaves as publicly documented: paginated listings, large files on a different
+// host with signed URLs that expire, gated and missing repositories, rate limits, HTML pages and LFS
+// pointers instead of files.
 
 import { createHash } from 'node:crypto';
 import { createServer } from 'node:http';
@@ -34,20 +34,20 @@ const listen = (server) =>
     });
   });
 
-/** @param {Record<string, Record<string, Buffer>>} repositories their files by paths */
+/** @param {Record<string, Record<string, Buffer>>} repositories their files by path */
 export async function startHub(repositories) {
   const state = {
     /** Requests to the hub: method and path. @type {string[]} */
     asked: [],
-    /** Offsets of the sent parts of files. @type {number[]} */
+    /** Offsets at which files were sent. @type {number[]} */
     starts: [],
     /** Headers of requests to the other host. @type {import('node:http').IncomingHttpHeaders[]} */
     storageHeaders: [],
     /** Repositories that need a token, and the token. @type {Record<string, string>} */
     gated: {},
-    /** The number of requests that are refused with 429 before one is answered. */
+    /** The number of requests that are rejected with 429 before one is answered. */
     busy: 0,
-    /** Increase this to make earlier signed addresses expire. */
+    /** Increase this to make earlier signed URLs expire. */
     epoch: 0,
     commit: COMMIT,
     repositories,
@@ -190,8 +190,8 @@ export async function startHub(repositories) {
 }
 
 /**
- * A hub with a model to find, and two of the page's list: one that runs, and one of an unknown
- * architecture.
+ * Starts a hub with a model that can be found, and two models from the page's list: one that runs, and
+ * one with an unknown architecture.
  * @param {Buffer} model
  */
 export const startListedHub = (model) =>

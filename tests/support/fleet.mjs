@@ -1,5 +1,5 @@
-// Several instances of examples/workers, `wick serve` or `wasmtime serve` with HAProxy as a load
-// balancer (examples/fleet/haproxy.cfg).
+// Starts several instances of examples/workers, `wick serve` or `wasmtime serve`, with HAProxy as a
+// load balancer (examples/fleet/haproxy.cfg).
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -41,7 +41,7 @@ async function startInstances(kind, count, model) {
   return { instances, closeMore: bucket.close };
 }
 
-/** @param {string} path of HAProxy's socket @param {string} line @returns {Promise<string>} its answer */
+/** @param {string} path of HAProxy's socket @param {string} line @returns {Promise<string>} the response */
 async function command(path, line) {
   const socket = connect(path);
   socket.end(`${line}\n`);
@@ -51,10 +51,10 @@ async function command(path, line) {
 }
 
 /**
- * Starts HAProxy at a port that was free a moment ago.
+ * Starts HAProxy on a port that was free just before.
  * @param {NodeJS.ProcessEnv} env
- * @returns {Promise<{origin: string, end: () => Promise<void>} | undefined>} undefined if it ended
- * at once
+ * @returns {Promise<{origin: string, end: () => Promise<void>} | undefined>} undefined if it exited
+ * immediately
  */
 async function startProxy(env) {
   const address = `127.0.0.1:${await freePort()}`;

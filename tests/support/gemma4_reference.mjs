@@ -1,6 +1,6 @@
-// Reference logits of Gemma 4 without per-layer embeddings, computed in doubles and one token at a
-// time. The order of its parts follows llama.cpp's graph (src/models/gemma4.cpp), with which it is
-// compared if a reference file exists.
+// Computes reference logits of Gemma 4 without per-layer embeddings, in doubles and one token at a
+// time. The order of operations follows llama.cpp's graph (src/models/gemma4.cpp), with which results
+// are compared if a reference file exists.
 
 import { keyValue, tensorValues } from './gguf_pieces.mjs';
 
@@ -44,7 +44,7 @@ function softmax(x) {
  * @param {Vector} head
  * @param {number} position
  * @param {number} base
- * @param {Row} [factors] of the frequencies
+ * @param {Row} [factors] frequency factors
  */
 function rotate(head, position, base, factors) {
   const half = head.length / 2;
@@ -81,12 +81,12 @@ function readModel(pieces) {
 /** @typedef {ReturnType<typeof readModel>} Model */
 
 /**
- * The normalised output of attention, added to x.
+ * Returns x plus the normalized output of attention.
  * @param {Model} model
  * @param {number} layer
  * @param {Vector} x
  * @param {number} position
- * @param {{keys: Vector[][], values: Vector[][]}} seen entries of the tokens before, one for each
+ * @param {{keys: Vector[][], values: Vector[][]}} seen keys and values of earlier tokens
  */
 function attend({ find, tensor, key, epsilon }, layer, x, position, seen) {
   const own = (/** @type {string} */ name) => tensor(`blk.${layer}.${name}.weight`);
@@ -129,7 +129,7 @@ function feedForward(gate, up, down, input) {
 }
 
 /**
- * The combined output of a token's experts, before its norm.
+ * Returns the combined output of a token's experts, before normalization.
  * @param {Model} model
  * @param {number} layer
  * @param {Vector} x
@@ -166,7 +166,7 @@ function mixExperts({ find, tensor, key, epsilon }, layer, x) {
     .reduce(add);
 }
 
-/** The output of a layer's feed-forward. @param {Model} model @param {number} layer @param {Vector} x */
+/** Returns the output of a layer's feed-forward network. @param {Model} model @param {number} layer @param {Vector} x */
 function feed(model, layer, x) {
   const { find, tensor, epsilon } = model;
   const own = (/** @type {string} */ name) => tensor(`blk.${layer}.${name}.weight`);
@@ -182,7 +182,7 @@ function feed(model, layer, x) {
 }
 
 /**
- * @param {import('./gguf_pieces.mjs').Pieces} pieces of a file whose tensors are F32
+ * @param {import('./gguf_pieces.mjs').Pieces} pieces a file with F32 tensors
  * @param {number[]} tokens
  * @returns {Vector[]} logits after each token
  */

@@ -1,4 +1,4 @@
-// The pieces that GGUF files are made of, as bytes, for tests that write such files.
+// Encodes the parts of GGUF files as bytes, for tests that write such files.
 
 export const types = { u32: 4, f32: 6, bool: 7, string: 8, array: 9 };
 

@@ -1,11 +1,11 @@
-// Splits a GGUF file and reassembles it with other keys and additional tensors.
+// Splits a GGUF file and reassembles it with different keys and additional tensors.
 
 import { readFileSync, writeFileSync } from 'node:fs';
 import { pair, string, types, u32, u64 } from './gguf_bytes.mjs';
 
 const ALIGNMENT = 32;
 const F32 = 0;
-/** Bytes of a value's type that is not a string or an array. */
+/** Sizes in bytes of value types, except strings and arrays. */
 const SIZES = [1, 1, 2, 2, 4, 4, 4, 1, 0, 0, 8, 8, 8];
 
 /**
@@ -25,8 +25,8 @@ function valueEnd(file, at, type) {
 }
 
 /**
- * The pieces of a GGUF file of version 3: its keys with their values as bytes, the offset of its
- * tensors' data, and the shapes (row length first), types and offsets of its tensors.
+ * Reads the pieces of a GGUF file of version 3: its keys with their values as bytes, the offset of its
+ * tensor data, and the shapes (row length first), types and offsets of its tensors.
  * @param {string} path
  */
 export function readPieces(path) {
@@ -87,7 +87,7 @@ export function addTensor(pieces, name, dims, values) {
   pieces.data = Buffer.concat([pieces.data, gap, Buffer.from(values.buffer)]);
 }
 
-/** @param {Pieces} pieces @param {string} name @returns {Float32Array | undefined} of F32 */
+/** @param {Pieces} pieces @param {string} name @returns {Float32Array | undefined} values of an F32 tensor */
 export function tensorValues({ tensors, data }, name) {
   const tensor = tensors.get(name);
   if (tensor === undefined) return undefined;
@@ -97,7 +97,7 @@ export function tensorValues({ tensors, data }, name) {
 }
 
 /**
- * A number, or those of an array of true and false.
+ * Reads a number, or an array of booleans.
  * @param {Pieces} pieces
  * @param {string} name
  * @returns {any} undefined if there is no such key
@@ -114,8 +114,8 @@ export function keyValue({ keys }, name) {
 }
 
 /**
- * Writes a model with other chat templates: `tokenizer.chat_template.NAME`, or the default one
- * without a name.
+ * Writes a model with different chat templates: `tokenizer.chat_template.NAME`, or the default
+ * template if the name is empty.
  * @param {string} from
  * @param {Record<string, string>} templates
  * @param {string} to
@@ -130,7 +130,7 @@ export function writeTemplates(from, templates, to) {
 }
 
 /**
- * Writes a model with additional keys that are numbers or flags, such as
+ * Writes a model with additional numeric or boolean keys, such as
  * `tokenizer.ggml.fim_pre_token_id`.
  * @param {string} from
  * @param {Record<string, number | boolean>} values
@@ -147,7 +147,7 @@ export function writeNumbers(from, values, to) {
 }
 
 /**
- * Writes a Q8_0 model for which texts with one of the tokens have vectors that are not finite.
+ * Writes a Q8_0 model in which inputs that contain the given token have non-finite vectors.
  * @param {string} from
  * @param {number} token
  * @param {string} to

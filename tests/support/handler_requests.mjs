@@ -1,11 +1,11 @@
-// Requests that the JavaScript handler and the components must answer alike, grouped by the options
-// of the servers, and the compared parts of their answers.
+// Requests to which the JavaScript handler and the components must respond alike, grouped by server
+// options, and functions that extract the compared parts of responses.
 
 import { optionNumbers } from '../../js/base/sampler_fields.js';
 import { longLists, wrongBodies } from './wrong_bodies.mjs';
 
 /**
- * A server's options, for createHandler and as a component's environment.
+ * Server options, for createHandler and as a component's environment.
  * @typedef {{options: import('../../js/openai.js').HandlerOptions, env: Record<string, string>}} Opening
  */
 /** @typedef {{method?: string, path: string, headers?: Record<string, string>, body?: unknown}} Asked */
@@ -26,7 +26,7 @@ const weather = {
 const short = { input: 'Tell me a story.', temperature: 0, max_output_tokens: 16 };
 const called = { type: 'function_call', call_id: 'a', name: 'weather', arguments: '{}' };
 const answered = { type: 'function_call_output', call_id: 'a', output: 'sunny' };
-/** Items of tools that a client runs. @type {object[]} */
+/** Items of tools that run in the client. @type {object[]} */
 const otherTools = [
   { type: 'shell_call', id: 'x', call_id: 'c', status: 'completed', action: { commands: ['ls'] } },
   { type: 'shell_call_output', call_id: 'c', output: [{ stdout: 'a.c', outcome: null }] },
@@ -38,7 +38,7 @@ const otherTools = [
 ];
 const said = { role: 'assistant', content: [{ type: 'output_text', text: 'Once.' }] };
 
-/** Bodies of /v1/responses that are answered, each as a whole and streamed. */
+/** Valid bodies of /v1/responses, each sent with and without streaming. */
 const responses = [
   short,
   { ...short, max_output_tokens: 400, stop: ['.'], metadata: { a: 'b' }, user: 'me', store: true },
@@ -116,7 +116,7 @@ const responses = [
 ];
 
 const asked = { role: 'user', content: 'Hi' };
-/** Conversations as other servers, files and routers write them. @type {object[]} */
+/** Conversations in formats of other servers, files and routers. @type {object[]} */
 const replayed = [
   {
     messages: [
@@ -152,7 +152,7 @@ const replayed = [
   { messages: [asked], parseSpecial: true },
   { messages: [asked], tool_choice: 'none', tools: [] },
 ];
-/** Constraints of a text, for chats and completions. @type {object[]} */
+/** Constraints, for chats and completions. @type {object[]} */
 const limited = [
   ...[{ regex: '[a-c]{3}' }, { choices: ['red', 'green'] }, { grammar: 'root ::= "a" | "b"' }],
   ...[{ regex: '(' }, { grammar: 'root' }, { choices: [] }, { choices: [5] }, { regex: 5 }],
@@ -163,7 +163,7 @@ const limited = [
   ...[{ typical_p: 0, seed: 3, temperature: 1 }, { max_tokens: 0 }, { max_tokens: -2 }],
   ...[{ repeat_penalty: 0 }, { repeat_penalty: -1 }, { stop: Array(64).fill('zzz') }],
   ...[{ stop: '' }, { stop: [''] }, { parseSpecial: 'yes' }],
-  // other servers' names for these
+  // the same with field names of other servers
   ...[{ guided_regex: '[a-c]{3}' }, { guided_choice: ['red', 'green'] }, { guided_regex: '(' }],
   ...[{ guided_grammar: 'root ::= "a"' }, { guided_json: { const: 5 } }, { json_schema: '{"' }],
   ...[{ json_schema: { type: 'boolean' } }, { json_schema: '{"type": "boolean"}' }],
@@ -179,7 +179,7 @@ const limited = [
   ...[{ repetition_penalty: 1.5 }, { repetition_penalty: 1.5, repeat_penalty: 1.5 }],
   ...[{ ignore_eos: true, max_tokens: 40 }, { n_probs: 0 }, { n_probs: 2 }],
 ];
-/** Each number at the ends of its range and beyond. @type {object[]} */
+/** Each numeric field at and beyond the ends of its range. @type {object[]} */
 const ends = Object.values(optionNumbers).flatMap(({ field, min, max = 3e38, whole }) =>
   field === 'repeat_penalty' || field === 'thinking_budget_tokens'
     ? []
@@ -210,7 +210,7 @@ const completions = [
   { prompt: 'a', parseSpecial: false },
 ].map((body) => ['/v1/completions', body]);
 
-/** Bodies of /v1/responses that are refused. */
+/** Bodies of /v1/responses that are rejected. */
 const wrongResponses = [
   ...[{}, { input: null }, { input: [] }, { input: 5 }, { input: [5] }],
   ...[
@@ -326,13 +326,13 @@ const texts = [
 ];
 
 /**
- * Whether a body has only one mistake: of two, the servers may report different ones.
+ * Returns whether a body has only one mistake. For two, the servers may report different ones.
  * @param {unknown} body
  */
 const isClear = (body) => typeof body !== 'string' || !body.includes('"messages": [], ');
 
 const echoed = { echo: true, temperature: 0, prompt: 'The fox ran over the hill.' };
-/** The prompt before each choice, as lm-evaluation-harness requests it. @type {Asked[]} */
+/** Requests with echo, like those of lm-evaluation-harness. @type {Asked[]} */
 export const echoRequests = posts(
   [
     { ...echoed, max_tokens: 1, logprobs: 1, seed: 1234, prompt: [[5, 60, 70, 80]] },
@@ -360,7 +360,7 @@ export const echoRequests = posts(
   ].map((body) => ['/v1/completions', body]),
 );
 
-/** Requests of tests/interfaces/reports.test.mjs. @type {[string, object][]} */
+/** Requests from tests/interfaces/reports.test.mjs. @type {[string, object][]} */
 const reported = [
   ...['/v1//chat/completions', '//v1/chat/completions', '/v1/chat/completions/'].map(
     (path) =>
@@ -436,7 +436,7 @@ export const plainRequests = [
   { method: 'POST', path: CHAT, body: `{"messages":"${' '.repeat(1 << 20)}"}` },
 ];
 
-/** Requests to a model that embeds texts, and to one that ranks them. */
+/** Requests to an embedding model and to a reranking model. */
 export const embeddingRequests = [
   ...posts(embeddings),
   ...posts([['/v1/embeddings', { input: Array(2048).fill('a'), dimensions: 2 }]]),
@@ -530,7 +530,7 @@ export const closedMetricsRequests = [
   { method: 'OPTIONS', path: '/nothing', headers: { origin: 'https://a.test', ...preflight } },
 ];
 
-// ---- answers ----
+// ---- responses ----
 
 const headerNames = [
   ...['allow', 'cache-control', 'content-type', 'retry-after', 'vary', 'www-authenticate'],
@@ -543,12 +543,12 @@ const headerNames = [
   ...['access-control-allow-headers', 'access-control-allow-methods', 'access-control-max-age'],
 ];
 
-/** Values that are new each time, and words of errors. */
+/** Members that differ each time, and error messages. */
 const changing = ['id', 'item_id', 'call_id', 'created', 'created_at', 'message', 'cached_tokens'];
 
 /**
  * @param {string} text JSON
- * @returns {any} the value without parts that change, and with rounded numbers, because floats and
+ * @returns {any} the value without changing parts, and with rounded numbers, because floats and
  * doubles have different digits
  */
 const constantOf = (text) =>
@@ -558,7 +558,7 @@ const constantOf = (text) =>
     return typeof value === 'number' ? Math.fround(value) : value;
   });
 
-/** Pieces of a text may arrive in one event or in several. @param {any[]} events */
+/** Joins text, which may arrive in one or several events. @param {any[]} events */
 function joined(events) {
   /** @type {any[]} */
   const merged = [];
@@ -589,7 +589,7 @@ function eventsOf(text) {
 }
 
 /**
- * Only the names of metrics, because their values differ. Components count loads, too.
+ * Returns only the names of metrics, because their values differ. Components also count model loads.
  * @param {string} page
  */
 const metricsOf = (page) =>
@@ -599,8 +599,8 @@ const metricsOf = (page) =>
 
 /**
  * @param {Response} response
- * @returns {Promise<{status: number, headers: object, body: any}>} the part that is the same for
- * both servers
+ * @returns {Promise<{status: number, headers: object, body: any}>} the part that must be the same
+ * for both servers
  */
 export async function comparableOf(response) {
   const text = await response.text();

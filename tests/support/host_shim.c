@@ -26,7 +26,7 @@ extern void *__libc_memalign(size_t alignment, size_t size_bytes);
 extern void __libc_free(void *block);
 
 static unsigned long calls, malloc_calls, aligned_calls, writes;
-static long blocks;  // that are held
+static long blocks;  // not freed yet
 
 static unsigned long setting(const char *name) {
   const char *text = getenv(name);
@@ -69,7 +69,7 @@ void free(void *block) {
   __libc_free(block);
 }
 
-// The number of bytes of a call to read or write; 0: none, and errno has the reason.
+// Returns the size for a call to read or write, or 0 if it fails, with the reason in errno.
 static size_t part_of(size_t size_bytes) {
   static unsigned long pieces;
   const unsigned long piece_bytes = setting("SHIM_PIECE_BYTES");
@@ -93,7 +93,7 @@ ssize_t read(int descriptor, void *bytes, size_t size_bytes) {
   return part_bytes == 0 && size_bytes != 0 ? -1 : syscall(SYS_read, descriptor, bytes, part_bytes);
 }
 
-// Reads a clock once more, and returns its time in us.
+// Advances the clock by one reading, and returns its time in us.
 static unsigned long look_us(unsigned long step_us) {
   static unsigned long looks, now_us = 1000000000;
   const unsigned long look = __atomic_add_fetch(&looks, 1, __ATOMIC_RELAXED);

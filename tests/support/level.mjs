@@ -1,6 +1,5 @@
-// Determines the part of a test file that runs. `make test` runs the main part of the large files
-// and sets WICK_TEST_LEVEL;
-// `make test-all`, and a file that is run alone, run all of it.
+// Determines which part of a test file runs. `make test` sets WICK_TEST_LEVEL and runs the main part
+// of the large files; `make test-all`, and a file that is run alone, run all parts.
 
 import { availableParallelism } from 'node:os';
 
@@ -8,7 +7,7 @@ import { availableParallelism } from 'node:os';
 export const isFull = process.env.WICK_TEST_LEVEL !== 'main';
 
 /**
- * The number of tests of a file that run at the same time. `make test-all` has enough other files
- * for every core, and a file of several processes would only slow down the browsers next to it.
+ * The number of tests in a file that run at the same time. `make test-all` has enough files to keep
+ * every core busy, and a file with several processes would only slow down browsers.
  */
 export const concurrency = process.env.WICK_TEST_LEVEL === 'all' ? 1 : availableParallelism();

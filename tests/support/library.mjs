@@ -1,5 +1,5 @@
-// Installs the C library with `make install` in a separate folder, and builds programs with it like
-// users.
+// Installs the C library with `make install` in a separate folder, and builds programs with it as
+// users do.
 
 import assert from 'node:assert/strict';
 import { join, resolve } from 'node:path';
@@ -21,7 +21,7 @@ export async function succeed(program, args, options) {
 /** @returns {Promise<string>} the prefix in which it is installed */
 export function install() {
   const targets = ['--no-print-directory', 'install', 'PREFIX=/usr', `DESTDIR=${folder}/stage`];
-  // a `make` that has started the tests must not affect this one
+  // a `make` that started the tests must not affect this one
   const env = { MAKEFLAGS: '', MAKELEVEL: undefined };
   installing ??= succeed('make', targets, { env }).then(() => join(folder, 'stage/usr'));
   return installing;
@@ -39,15 +39,15 @@ export async function pkgConfig(name) {
 /**
  * Configures and builds a folder with a CMakeLists.txt.
  * @param {string} source
- * @param {string} target a folder below the temporary one
+ * @param {string} target a folder in the temporary folder
  * @param {string[]} args
- * @param {string} [wrapper] emcmake, which names the compilers
+ * @param {string} [wrapper] emcmake, which sets the compilers
  * @returns {Promise<string>} the build's folder
  */
 export async function cmake(source, target, args, wrapper) {
   const build = join(folder, target);
   const configure = ['-S', source, '-B', build, `-DCMAKE_PREFIX_PATH=${await install()}`];
-  // Emscripten's own search ignores the prefix
+  // Emscripten's search paths ignore the prefix
   configure.push(
     `-Dwick_DIR=${await install()}/lib/cmake/wick`,
     '-DCMAKE_BUILD_TYPE=Release',
@@ -59,7 +59,7 @@ export async function cmake(source, target, args, wrapper) {
   return build;
 }
 
-/** Emscripten's programs, as installed by tools/setup.sh library. @param {string} tool */
+/** Returns the path of an Emscripten program, as installed by tools/setup.sh library. @param {string} tool */
 export const emscripten = (tool) =>
   process.env.EMSDK
     ? join(process.env.EMSDK, 'upstream/emscripten', tool)

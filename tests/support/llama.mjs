@@ -1,5 +1,5 @@
-// Finds llama.cpp's library, which tools/setup.sh bench installs with node-llama-cpp. CI installs
-// it, too.
+// Locates llama.cpp's library, which tools/setup.sh bench installs with node-llama-cpp, also in
+// CI.
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -14,11 +14,11 @@ export const libraries = join(
   '.toolchain/bench/node_modules/@node-llama-cpp/linux-x64/bins/linux-x64',
 );
 
-/** The reason why tests that compare with it are skipped. */
+/** The reason for skipping tests that compare with llama.cpp, or false. */
 export const noLlama = !existsSync(libraries) && 'llama.cpp was not found (tools/setup.sh bench)';
 if (noLlama && ci) throw new Error(`CI must not skip: ${noLlama}`);
 
-/** llama.cpp in a separate process, which ends if llama.cpp aborts. */
+/** Runs llama.cpp in a separate process, which ends if llama.cpp aborts. */
 export class Llama {
   #cpu;
   /** @type {import('node:child_process').ChildProcessWithoutNullStreams | undefined} */
@@ -26,18 +26,18 @@ export class Llama {
   /** @type {AsyncIterator<string> | undefined} */
   #lines;
 
-  /** @param {'x64' | 'haswell'} [cpu] the build of its kernels */
+  /** @param {'x64' | 'haswell'} [cpu] the CPU variant of its kernels */
   constructor(cpu = 'x64') {
     this.#cpu = cpu;
   }
 
   /**
-   * Writes the logits after each token, from one of them on, as `wick logits` does.
+   * Writes the logits after each token, starting at `from`, like `wick logits`.
    * @param {string} path
    * @param {number[]} tokens
    * @param {string} out
    * @param {number} [from]
-   * @returns {Promise<boolean>} whether it was possible
+   * @returns {Promise<boolean>} whether llama.cpp supports the model
    */
   async logits(path, tokens, out, from = 0) {
     if (!this.#process) {

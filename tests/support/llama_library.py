@@ -1,4 +1,4 @@
-"""Opens the shared libraries of llama.cpp, for the scripts beside this file."""
+"""Opens the shared libraries of llama.cpp, for the other scripts in this folder."""
 
 import ctypes
 import os

@@ -1,10 +1,10 @@
-"""Logits of llama.cpp's own library: python3 llama_logits.py LIBRARIES.
+"""Computes logits with llama.cpp's library: python3 llama_logits.py LIBRARIES.
 
-Reads lines of PATH, token ids with commas between them, OUT and the first token whose logits are written, with
-tabs between the four. Writes OUT, little-endian float32 [tokens, vocab], as `wick logits` does, and answers "ok", or "no" and why. A model that
-llama.cpp gives up on, or takes longer than SECONDS for, ends this process.
+Reads lines with four fields separated by tabs: PATH, token ids separated by commas, OUT, and the index of the first token
+whose logits are written. Writes little-endian float32 [tokens, vocab] to OUT, like `wick logits`, and prints "ok", or "no"
+with the reason. The process ends if llama.cpp aborts, or takes longer than SECONDS.
 
-Keys and values are F32, attention is not fused: llama.h, llama_context_params, has their places.
+Keys and values are F32, and attention is not fused; llama.h (llama_context_params) defines the offsets of these settings.
 """
 
 import ctypes
@@ -22,7 +22,7 @@ ERROR_LEVEL = 3
 
 
 class Settings(ctypes.Structure):
-    """Larger than any version's; what is behind its members is not read."""
+    """Larger than in any version; the bytes after the last member are not read."""
 
     _fields_ = [("bytes", ctypes.c_byte * 512)]
 
@@ -80,7 +80,7 @@ def write_logits(llama, model, context, tokens, out, first):
             one = (ctypes.c_int32 * 1)(token)
             failure = llama.llama_decode(context, llama.llama_batch_get_one(one, 1))
             if failure:
-                return f"no: decode gave {failure}"
+                return f"no: llama_decode returned {failure}"
             if index < first:
                 continue
             file.write(ctypes.string_at(llama.llama_get_logits_ith(context, -1), 4 * vocab))

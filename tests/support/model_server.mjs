@@ -1,12 +1,12 @@
-// A server of one file whose answers a test controls: faults, other versions, and the number of
-// bytes that are sent.
+// A server with one file whose responses a test controls: faults, different versions, and the number
+// of bytes to send.
 
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { createServer } from 'node:http';
 import { randomBytes } from './random_bytes.mjs';
 
-/** @param {number} size @param {number} [seed] @returns {Buffer<ArrayBuffer>} bytes that begin like a model */
+/** @param {number} size @param {number} [seed] @returns {Buffer<ArrayBuffer>} bytes that start like a model */
 export function pretendedModel(size, seed = 1) {
   const bytes = randomBytes(size, seed);
   bytes.write('GGUF');
@@ -17,20 +17,20 @@ export function pretendedModel(size, seed = 1) {
 export const sha256Of = (bytes) => createHash('sha256').update(bytes).digest('hex');
 
 /**
- * The outcome of one request: `cut` ends the connection after this many bytes, `status` is an
- * answer without the file, `page` and `text` are answers with something else, `whole` ignores the
- * range, `stall` sends nothing more after `cut` bytes, `unknown` does not report the length, `damaged` has a wrong byte.
+ * The fault in one response: `cut` ends the connection after this many bytes, `status` responds without
+ * the file, `page` and `text` respond with different content, `whole` ignores the range, `stall` stops
+ * sending after `cut` bytes, `unknown` does not report the length, `damaged` has a wrong byte.
  * @typedef {{cut?: number, stall?: boolean, status?: number, page?: boolean, whole?: boolean, text?: string | Buffer,
  *   unknown?: boolean, damaged?: boolean}} Fault
  */
 
-/** The interval between bytes of a held answer, so that it is not mistaken for a broken one. */
+/** The interval between bytes of a held response, so that it is not considered stalled. */
 const HELD_MS = 100;
 
 /**
  * @param {import('node:http').ServerResponse} response
  * @param {Buffer} bytes
- * @param {{paceMs: number, holdAt: number}} state that the test may change meanwhile
+ * @param {{paceMs: number, holdAt: number}} state may be changed by the test at any time
  */
 async function sendSlowly(response, bytes, state) {
   for (let at = 0; at < bytes.byteLength && !response.destroyed; ) {
@@ -48,16 +48,16 @@ export async function serveModel(first) {
   const state = {
     bytes: first,
     tag: `"${sha256Of(first).slice(0, 16)}"`,
-    /** Offsets of the first bytes that were requested. @type {number[]} */
+    /** Offsets of requests. @type {number[]} */
     starts: [],
     sent: 0,
-    /** A pause after each megabyte. */
+    /** The pause after each megabyte. */
     paceMs: 0,
-    /** After this many bytes an answer is held until the test sets this higher. */
+    /** Responses are held after this many bytes, until the test increases it. */
     holdAt: Infinity,
     /** @type {(start: number) => Fault | undefined} */
     fault: () => undefined,
-    /** A promise to await before each answer. @type {() => Promise<unknown> | undefined} */
+    /** A promise to await before each response. @type {() => Promise<unknown> | undefined} */
     before: () => undefined,
     /** @type {import('node:http').IncomingHttpHeaders[]} */
     headers: [],
@@ -103,12 +103,12 @@ export async function serveModel(first) {
   return {
     state,
     url: `http://127.0.0.1:${port}/model.gguf`,
-    /** @param {Buffer} bytes another version of the file */
+    /** @param {Buffer} bytes a different version of the file */
     change(bytes) {
       state.bytes = bytes;
       state.tag = `"${sha256Of(bytes).slice(0, 16)}"`;
     },
-    /** Ends all connections, as when the network is lost. */
+    /** Closes all connections, as if the network were lost. */
     drop: () => server.closeAllConnections(),
     close: () =>
       new Promise((settle) => {
@@ -119,7 +119,7 @@ export async function serveModel(first) {
 }
 
 /**
- * The number of bytes before a position that are compared if another origin hides which range it
+ * The number of bytes before a position that are compared if a cross-origin server hides the range it
  * sent.
  */
 export const TAIL_BYTES = 4096;

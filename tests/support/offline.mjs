@@ -1,8 +1,8 @@
-// tests/support/offline.mjs — waits until a page may lose its network.
+// tests/support/offline.mjs — waits until a page works without a network.
 
 /**
- * An expression to evaluate in a page: whether all files of its build are stored, and the service worker that serves them
- * is active. The files are stored a moment earlier, and a page that is reloaded in between uses the network.
+ * An expression to evaluate in a page: whether all files of its build are stored, and the service worker that serves them is
+ * active. The worker becomes active shortly after the files are stored; a page reloaded in between uses the network.
  */
 export const isKept = `(async () => {
   const { installing, waiting, active } = (await navigator.serviceWorker.getRegistration()) ?? {};

@@ -1,5 +1,5 @@
-// The npm package as it is shipped (dist/; $WICK_DIST names another build), and helpers for its
-// tests: models, engines that are closed after the test, and waiting.
+// The npm package as published (dist/, or the build in $WICK_DIST), and helpers for its tests: models,
+// engines that are closed after the test, and waiting.
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -19,12 +19,12 @@ if (!existsSync(dist)) throw new Error(`${dist} is missing: run make`);
 const entry = await import(pathToFileURL(join(dist, 'index.js')).href);
 export const { WickError } = entry;
 
-/** Set by tests/package/js_high.test.mjs: engines have 64-bit addresses, all of them above 4 GiB. */
+/** Set by tests/package/js_high.test.mjs: engines use 64-bit addresses above 4 GiB. */
 export const isHigh = process.env.WICK_HIGH === '1';
 const highWorker = new URL('high/worker.mjs', import.meta.url);
 
 /**
- * Uses plain SIMD, which is bit-identical to the native build.
+ * Creates an engine with plain SIMD, which is bit-identical to the native build.
  * @param {any} options of createEngine
  */
 function createHigh(options) {
@@ -40,13 +40,13 @@ export const createEngine = isHigh ? createHigh : entry.createEngine;
 export const modelFolder = resolve(root, 'examples/models');
 export const modelPath = join(modelFolder, 'wick-2.6m-q8_0.gguf');
 
-/** Options of createEngine, where a source may be missing. */
+/** Options of createEngine, whose source may be missing. */
 /** @typedef {import('../../js/index.js').EngineSettings & import('../../js/index.js').ModelSource} EngineOptions */
 
 /**
- * An engine that is closed when the test ends, even after a failure.
+ * Opens an engine that is closed when the test ends, even after a failure.
  * @param {import('node:test').TestContext} t
- * @param {EngineOptions} [options] the built-in model by default, on one thread
+ * @param {EngineOptions} [options] default: the demo model, with one thread
  */
 export async function openEngine(t, options = { file: modelPath }) {
   const engine = await createEngine(/** @type {any} */ ({ threads: 1, ...options }));
@@ -55,8 +55,8 @@ export async function openEngine(t, options = { file: modelPath }) {
 }
 
 /**
- * An engine that accepts requests, but has no weights until `release` is called. All requests that
- * are sent before wait, in their order, when the first pass begins.
+ * Opens an engine that accepts requests, but has no weights until `release` is called. All requests
+ * sent before then are queued in order when the first pass starts.
  * @param {import('node:test').TestContext} t
  * @param {Partial<EngineOptions>} [options]
  */
@@ -94,33 +94,33 @@ export async function synthesize(shape, type, path) {
 /** @param {number} ms */
 export const sleep = (ms) => new Promise((settle) => setTimeout(settle, ms));
 
-/** The limit that ends a wait which would never end, even on a busy machine. */
+/** The time limit for waits that would never end, even on a busy machine. */
 const PATIENCE_MS = 300_000;
 
 /**
  * @param {() => boolean | Promise<boolean>} condition
- * @param {string} what is waited for
+ * @param {string} what the expected event, for the error message
  * @param {number} [intervalMs] between two checks
- * @param {number} [longestMs] that the interval grows to
+ * @param {number} [longestMs] limit up to which the interval grows
  */
 export async function waitUntil(condition, what, intervalMs = 5, longestMs = intervalMs) {
   let pauseMs = intervalMs;
   for (const end = Date.now() + PATIENCE_MS; !(await condition()); await sleep(pauseMs)) {
-    if (Date.now() > end) throw new Error(`waited in vain: ${what}`);
+    if (Date.now() > end) throw new Error(`timed out waiting for: ${what}`);
     pauseMs = Math.min(longestMs, pauseMs * 1.5);
   }
 }
 
 /**
- * Evaluating in a page takes milliseconds of four processes, which pages of other tests need: the longer a wait lasts, the less
- * often the page is checked.
- * @param {() => boolean | Promise<boolean>} condition @param {string} what is waited for
+ * Evaluating in a page takes milliseconds of CPU time in four processes, which other tests need, so the page is checked less
+ * often the longer a wait lasts.
+ * @param {() => boolean | Promise<boolean>} condition @param {string} what the expected event, for the error message
  */
 export const waitForPage = (condition, what) => waitUntil(condition, what, 10, 100);
 
 /**
- * Like page.waitForFunction, which polls with `eval` in the page, and that is forbidden by the
- * pages' policies. Unlike it, this does not treat a promise as true.
+ * Like page.waitForFunction, but does not poll with `eval` in the page, which the pages' policies
+ * forbid, and does not treat a promise as true.
  * @param {{evaluate: (condition: string) => Promise<any>}} page
  * @param {string} condition
  */
@@ -130,7 +130,7 @@ export const untilTrue = (page, condition) =>
 /** @param {import('../../js/index.js').Generation} generation */
 export function resultOf(generation) {
   const { result } = generation;
-  if (!result) throw new Error('it has not ended');
+  if (!result) throw new Error('the generation has not ended');
   return result;
 }
 
@@ -142,7 +142,7 @@ export async function assertSpeaks(engine) {
   assert.ok(text.length > 0);
 }
 
-/** @param {string} code @returns {(error: any) => boolean} for assert.rejects */
+/** @param {string} code @returns {(error: any) => boolean} a check for assert.rejects */
 export const hasCode = (code) => (error) => {
   if (error instanceof WickError && error.code === code) return true;
   throw new Error(`expected ${code}, got ${error?.code ?? error?.name}: ${error?.message}`);
@@ -151,7 +151,7 @@ export const hasCode = (code) => (error) => {
 /** @param {any} error */
 export const isAbort = (error) => error?.name === 'AbortError';
 
-/** A function for createEngine's `worker` that creates its workers and keeps them. */
+/** Creates a function for createEngine's `worker` option that records the workers it creates. */
 export function keepWorkers() {
   /** @type {Worker[]} */
   const workers = [];

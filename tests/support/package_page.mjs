@@ -1,4 +1,4 @@
-// The package in an empty page of Chromium, for the duration of a suite.
+// The package in an empty page in Chromium, for the duration of a suite.
 
 import { join } from 'node:path';
 import { after, before } from 'node:test';
@@ -8,8 +8,8 @@ import { root } from './locate.mjs';
 import { dist } from './package.mjs';
 
 /**
- * Call it in a suite: it starts a browser before the suite's tests and ends it after them. The package is at
- * /wick-llm/, the folder of models at /models/.
+ * When called in a suite, starts a browser before the suite's tests and closes it after them. The package is served at
+ * /wick-llm/, the models folder at /models/.
  * @param {string} models
  */
 export function openPackagePage(models) {

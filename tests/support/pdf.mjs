@@ -1,9 +1,9 @@
 // Small PDFs for tests.
 
 /**
- * A PDF with a line of text on each page; an empty line results in a page without text.
+ * Creates a PDF with a line of text on each page; an empty line results in a page without text.
  * @param {string[]} lines
- * @param {string} [trailer] more of it
+ * @param {string} [trailer] additional trailer entries
  */
 export function pdfOf(lines, trailer = '') {
   const kids = lines.map((_, index) => `${4 + 2 * index} 0 R`).join(' ');

@@ -1,4 +1,4 @@
-// Pictures of the pages, for people to look at: `make test-all` takes them.
+// Takes screenshots of the pages for visual review, in `make test-all`.
 
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
@@ -9,7 +9,7 @@ const folder = resolve(root, 'build/screenshots');
 
 /**
  * @param {{screenshot: (options?: any) => Promise<Uint8Array>}} page
- * @param {string} name of the file, without its extension
+ * @param {string} name the file name without its extension
  * @param {import('playwright-core').PageScreenshotOptions} [options]
  */
 export async function takePicture(page, name, options) {

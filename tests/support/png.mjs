@@ -1,4 +1,4 @@
-// PNG files of pixels.
+// Creates PNG files from pixels.
 
 import { deflateSync } from 'node:zlib';
 
@@ -18,8 +18,8 @@ function chunk(name, bytes) {
 }
 
 /**
- * @param {{width: number, height: number, bits: number, colour: number}} head the colour's type: 0 grey, 2 RGB
- * @param {Buffer} rows each after its filter's byte
+ * @param {{width: number, height: number, bits: number, colour: number}} head colour type: 0 grey, 2 RGB
+ * @param {Buffer} rows each row starts with its filter byte
  * @returns {Buffer}
  */
 export function pngOfRows({ width, height, bits, colour }, rows) {
@@ -35,7 +35,7 @@ export function pngOfRows({ width, height, bits, colour }, rows) {
   ]);
 }
 
-/** @param {{width: number, height: number, data: Uint8Array}} pixels three bytes each @returns {Buffer} */
+/** @param {{width: number, height: number, data: Uint8Array}} pixels three bytes per pixel @returns {Buffer} */
 export function pngOf({ width, height, data }) {
   const rows = Buffer.alloc(height * (width * 3 + 1));
   for (let y = 0; y < height; y++) {

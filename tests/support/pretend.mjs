@@ -1,7 +1,7 @@
-// The fake environment of a running test.
+// Sets up a fake environment during a test.
 
 /**
- * Sets globals to other values until the test ends.
+ * Replaces globals until the test ends.
  * @param {import('node:test').TestContext} t
  * @param {Record<string, any>} globals
  */
@@ -18,7 +18,7 @@ export function pretend(t, globals) {
 
 /**
  * @param {AbortSignal} signal
- * @returns {string[]} gets the name of each call that adds or removes a listener
+ * @returns {string[]} receives the name of each call that adds or removes a listener
  */
 export function logListeners(signal) {
   /** @type {string[]} */

@@ -5,8 +5,8 @@ import { resolve } from 'node:path';
 import { locate, locateRelaxedNode, root } from './locate.mjs';
 
 /**
- * The time limit that ends a program which would never return, even on a busy machine. It is not a
- * test of speed.
+ * The time limit for programs that would never exit, even on a busy machine. It does not test
+ * speed.
  */
 const TIMEOUT_MS = 600_000;
 
@@ -43,7 +43,7 @@ export function run(program, args, { env, input, cwd = root, timeoutMs = TIMEOUT
     child.on('close', (code, signal) =>
       settle({ code, signal, stdout: Buffer.concat(out), stderr: Buffer.concat(err).toString() }),
     );
-    child.stdin.on('error', () => {}); // the program may end without reading all of it
+    child.stdin.on('error', () => {}); // the program may exit without reading all input
     child.stdin.end(input ?? '');
   });
 }
@@ -59,7 +59,7 @@ export function run(program, args, { env, input, cwd = root, timeoutMs = TIMEOUT
 /**
  * @typedef {object} WasiRuntime
  * @property {boolean} relaxed whether it supports relaxed SIMD
- * @property {boolean} [isExtra] whether only the tests of the command line run there
+ * @property {boolean} [isExtra] whether only tests of the command line run there
  * @property {() => ReturnType<typeof locate>} find
  * @property {(call: WasiCall) => string[]} argumentsOf
  */
@@ -73,7 +73,7 @@ const byScript =
   };
 
 /**
- * Flags of a runtime's own command line.
+ * Returns the flags for a runtime's command line.
  * @param {WasiCall} call
  * @param {(guest: string, host: string) => string[]} folderOf
  * @param {(name: string, value: string) => string[]} variableOf

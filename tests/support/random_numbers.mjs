@@ -1,4 +1,4 @@
-// Random choices that a seed reproduces, for tests that generate their cases.
+// Random choices that are reproducible with a seed, for tests that generate their cases.
 
 /**
  * @param {number} seed

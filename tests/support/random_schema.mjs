@@ -81,7 +81,7 @@ const ofNumber = (random) => {
 /** @type {Maker} */
 const ofArray = (random, depth) => {
   const inner = () => schema(random, depth - 1);
-  // not both, because next to "prefixItems" ajv accepts an empty list for "contains"
+  // not both, because with "prefixItems", ajv accepts an empty list for "contains"
   /** @type {Record<string, () => unknown>} */
   const first = random.chance(0.8)
     ? { prefixItems: () => [inner(), ...random.list(1, inner)] }
@@ -157,7 +157,7 @@ function schema(random, depth) {
 }
 
 /**
- * A complete schema, whose definitions may refer to themselves, but only below members or items.
+ * Generates a complete schema, whose definitions may refer to themselves, but only inside members or items.
  * @param {Random} random
  */
 export function wholeSchema(random) {

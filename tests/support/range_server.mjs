@@ -5,7 +5,7 @@ import { createServer } from 'node:http';
 
 /** @param {Buffer} file @param {string} path of its URL */
 export async function serveRanges(file, path) {
-  /** How often the first bytes were requested, and how many requests there were. */
+  /** The number of requests for the first bytes, and of all requests. */
   const asked = { first: 0, any: 0 };
   const server = createServer(({ headers }, response) => {
     const [, first, last] = /^bytes=(\d+)-(\d+)$/.exec(headers.range ?? '') ?? [];

@@ -1,4 +1,4 @@
-// A client of a handler in the same process, for tests that rebuild public reports.
+// A client for a handler in the same process, for tests that reproduce public reports.
 
 import assert from 'node:assert/strict';
 
@@ -24,7 +24,7 @@ const eventsIn = (text) =>
  * @param {string} path
  * @param {unknown} body a value, or JSON
  * @param {number} [status]
- * @returns {Promise<any>} a body, or the events of a stream
+ * @returns {Promise<any>} the response body, or the events of a stream
  */
 export async function askHandler(handle, path, body, status = 200) {
   const answer = await handle(post(path, body));

@@ -17,7 +17,7 @@ const wasi = new WASI({
 });
 const setMemory = followMemory(wasi);
 const module = await WebAssembly.compile(readFileSync(file));
-// Bun has no getImportObject
+// Bun lacks getImportObject
 const imports = /** @type {WebAssembly.Imports} */ (
   wasi.getImportObject?.() ?? { wasi_snapshot_preview1: wasi.wasiImport }
 );

@@ -1,4 +1,4 @@
-"""Runs a WASI module under wasmtime, as run_wasi.mjs does under Node:
+"""Runs a WASI module under wasmtime, like run_wasi.mjs under Node:
 python run_wasi.py '{"/guest": "/host"}' module.wasm [argument ...]"""
 
 import json

@@ -1,10 +1,10 @@
-// make soak: runs hundreds of cases, of which a normal test runs a twentieth
-// (tests/c/support/random.h has the same for C).
+// make soak runs hundreds of cases, of which a normal test runs a twentieth
+// (tests/c/support/random.h is the equivalent for C).
 
 export const isSoak = process.env.WICK_SOAK === '1';
 
-/** The seed of random tests: 0, or the number that make soak has printed. */
+/** The seed for random tests: 0, or the number printed by make soak. */
 export const soakSeed = isSoak ? Number(process.env.WICK_SEED ?? 0) : 0;
 
-/** @param {number} full how many a soak does */
+/** @param {number} full the number of cases in a soak */
 export const soakCount = (full) => (isSoak || full < 20 ? full : Math.floor(full / 20));

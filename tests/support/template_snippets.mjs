@@ -1,8 +1,8 @@
-// Snippets of chat templates that apply each filter, test, method, operator and statement to values of every kind. Their output
-// in jinja2 is recorded in tests/engine/template_language.json.
+// Chat template snippets that apply each filter, test, method, operator and statement to values of every kind. Their output in
+// jinja2 is recorded in tests/engine/template_language.json.
 
 /**
- * Combines each of the first with each of the second.
+ * Combines each value with each part.
  * @param {string[]} values
  * @param {string[]} parts
  */
@@ -38,7 +38,7 @@ const nested = "[{'a': {'b': 2}}, {'a': {'b': 1}}]";
 const rest = ['none', 'nope'];
 const all = [...numbers, ...texts, ...lists, ...dicts, ...rest];
 
-/** Snippets of templates. @type {Record<string, string[]>} */
+/** Template snippets by topic. @type {Record<string, string[]>} */
 export const groups = {
   'operators of numbers': each(
     numbers,
@@ -175,7 +175,7 @@ export const groups = {
     "{{ ('<b>' | safe) * 2 }} {{ ['<', '>' | safe] | join('&') }}",
     "{{ {'a': 1} | attr('items') is callable }} {{ {'a': 1} | attr('a') is defined }}",
   ],
-  'filters of texts': [
+  'filters of strings': [
     ...filters(
       [
         ...[
@@ -391,7 +391,7 @@ export const groups = {
       ],
     ),
   ],
-  'methods of texts': [
+  'methods of strings': [
     ...methods(
       [...texts, "'banana'", "'aXbXc'", "'ABC def'", "'123'", "'\\t \\n'", "'a b  c d'"],
       [
@@ -694,7 +694,7 @@ export const groups = {
     'a\\nb\n\n',
     '{{ 1 }}\n{{ 2 }}\n\n{{- 3 }}  {{ 4 -}}  \n 5{# x #}\n6{#- y #}',
   ],
-  'calls with what is spread': [
+  'calls with unpacked arguments': [
     ...['m()', 'm(*[])', 'm(*[1])', 'm(*[1, 2])', 'm(*[1, 2, 3])', 'm(1, *[2])', "m(*'ab')"].map(
       (call) => `{% macro m(a, b=7) %}{{ a }}-{{ b }}-{{ varargs }}{% endmacro %}{{ ${call} }}`,
     ),
@@ -735,7 +735,7 @@ export const groups = {
     '{% if x is not defined %}{% set x = 4 %}{% endif %}{{ x }}{% set x = x + 1 %}{{ x }}',
     "{% set messages = [{'role': 'a'}] %}{% for m in messages %}{{ m['role'] }}{{ m.role }}{{ m.get('z', 'q') }}{% endfor %}",
   ],
-  'white space around tags': ['', ' ', '\n', ' \n ', '\t\n\n ', 'a', ' a '].flatMap((around) => [
+  'whitespace around tags': ['', ' ', '\n', ' \n ', '\t\n\n ', 'a', ' a '].flatMap((around) => [
     ...['{% if 1 %}', '{%- if 1 %}', '{%+ if 1 %}', '{% if 1 -%}', '{% if 1 +%}'].map(
       (tag) => `x${around}${tag}${around}y{% endif %}`,
     ),
@@ -754,7 +754,7 @@ export const groups = {
     `${around}{% if 1 %}${around}{% if 1 %}${around}b${around}{% endif %}${around}{% endif %}${around}`,
     `{% raw %}${around}{% endraw %}{% if 1 %}${around}{%- raw %}${around}q{% endraw -%}${around}{% endif %}z`,
   ]),
-  'numbers and texts as they are written': [
+  'number and string literals': [
     ...['0', '00', '1_0', '0x0', '0XFF', '0xfF_f', '0b11', '0B1_0', '0o17', '0O7_7'],
     ...['1.0', '1.50', '0.1', '1_0.2_5', '1e0', '1E5', '1e+5', '1e-5', '1.5e1_0', '2.e3'],
     ...['9223372036854775807', '0x7fffffffffffffff', '1.e', '1.upper', '1.5.__class__ is defined'],
@@ -794,7 +794,7 @@ export const groups = {
     '.other is defined',
     ' | length',
   ].map((part) => `{% for g in ${records} | groupby('n') %}{{ g${part} }};{% endfor %}`),
-  'what equals itself alone': [
+  'comparisons by identity': [
     '{% for i in [1] %}{{ loop == loop }}{% set o = loop %}{% for j in [1] %}{{ o == loop }}{{ o != loop }}{% endfor %}{% endfor %}',
     '{% macro a() %}{% endmacro %}{% macro b() %}{% endmacro %}{{ a == a }}{{ a == b }}{{ a != b }}',
     '{% set a = namespace(x=1) %}{% set b = namespace(x=1) %}{{ a == a }}{{ a == b }}{{ a != b }}',

@@ -1,9 +1,9 @@
-// A program at a terminal: Python's pty gives it one, the test types and reads what it shows.
+// Runs a program in a terminal, which Python's pty provides; the test types and reads the output.
 
 import { spawn } from 'node:child_process';
 import { root } from './locate.mjs';
 
-/** Ends a program that does not print the expected text in time. */
+/** The time limit for a program to print the expected text. */
 const TIMEOUT_MS = 60_000;
 const python = 'import pty, sys; sys.exit(pty.spawn(sys.argv[1:]) >> 8)';
 
@@ -37,7 +37,8 @@ export function openTerminal(t, command, env = {}) {
     async until(wanted) {
       const late = setTimeout(() => child.kill('SIGKILL'), TIMEOUT_MS);
       while (!shown.includes(wanted)) {
-        if (hasEnded) throw new Error(`never shown: ${wanted}. Shown instead: ${shown}`);
+        if (hasEnded)
+          throw new Error(`the program ended without printing ${wanted}. Output: ${shown}`);
         await new Promise((settle) => {
           changed = () => settle(undefined);
         });

@@ -1,7 +1,6 @@
-// The chat page in Firefox and WebKitGTK: the page is built in a separate folder with a script of
-// the test, and a server and a test in each of the two browsers are added. The drivers of these
-// browsers cannot run a script before those of a page, so the built page has it as its first
-// script.
+// Tests the chat page in Firefox and WebKitGTK: builds the page in a separate folder with the test's
+// script, starts a server, and adds a test for each of the two browsers. Their drivers cannot run a
+// script before those of a page, so the built page contains it as its first script.
 
 import assert from 'node:assert/strict';
 import { copyFileSync, readFileSync, writeFileSync } from 'node:fs';
@@ -16,10 +15,10 @@ import { begin, prelude } from './chat_steps.mjs';
 import { stubEngine, stubModels } from './chat_stub.mjs';
 import { locate, root } from './locate.mjs';
 
-/** Reopens a page, runs an async function's body in it, and returns its JSON. @typedef {(url: string, script: string) => Promise<any>} Visit */
+/** Reopens a page, runs the body of an async function in it, and returns its JSON result. @typedef {(url: string, script: string) => Promise<any>} Visit */
 
 /**
- * If a page of WebKitGTK is left while it stores something, the next page may be unable to open a
+ * If a page in WebKitGTK is closed while it stores data, the next page may be unable to open the
  * database.
  */
 const STORING_MS = 1000;
@@ -35,9 +34,9 @@ export const visitsOfFirefox = (firefox) => async (url, script) => {
 };
 
 /**
- * The same page with another hash would not be loaded again. A page that is left for another origin
- * while it stores something is suspended with its database open, and no other page of its origin
- * can open it.
+ * The same page with a different hash would not be reloaded. A page that navigates to another origin
+ * while it stores data is suspended with its database open, and no other page of its origin can open
+ * it.
  * @param {import('./browsers.mjs').WebKitPage} page
  * @returns {Visit}
  */
@@ -54,7 +53,7 @@ export function visitsOfWebKit(page) {
 }
 
 /**
- * Adds a test for each of the two browsers, in one profile.
+ * Adds a test for each of the two browsers, each with one profile.
  * @param {string} title
  * @param {(visit: Visit, t: import('node:test').TestContext) => Promise<unknown>} pass
  */
@@ -90,7 +89,7 @@ function useSite(name, change) {
 }
 
 /**
- * Makes the page run a script before its own modules, regardless of their order.
+ * Makes the page run a script before its modules, regardless of their order.
  * @param {string} site
  * @param {string} script
  */
@@ -102,7 +101,7 @@ export function runFirst(site, script) {
   writeFileSync(resolve(site, 'first.js'), `{ ${script} }`);
 }
 
-/** Tests with a fake engine. @param {string} name @param {string} [script] before the engine's */
+/** Tests with a fake engine. @param {string} name @param {string} [script] runs before the engine's script */
 export const useStub = (name, script = '') =>
   useSite(name, (site) => {
     runFirst(site, prelude);
@@ -113,7 +112,7 @@ export const useStub = (name, script = '') =>
 /**
  * Tests with the package's real engine, which is `engine` in the page.
  * @param {string} name
- * @param {string} [script] before the engine's
+ * @param {string} [script] runs before the engine's script
  */
 export const useReal = (name, script = '') =>
   useSite(name, (site) => {
@@ -124,7 +123,7 @@ export const useReal = (name, script = '') =>
   });
 
 /**
- * Runs scripts one after the other, each in a page that is reopened; compares their results, and fails on any error.
+ * Runs scripts in sequence, each in a reopened page; compares their results, and fails on any error.
  * @param {Visit} visit
  * @param {string} url
  * @param {[name: string, script: string, wanted: object][]} passes

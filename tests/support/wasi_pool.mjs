@@ -1,5 +1,5 @@
-// Runs many calls of WASI modules in one process of a runtime: each module is compiled once, each call is an instance in
-// a thread. Tests import this file, and it is also the code of the process and of its threads:
+// Runs many calls of WASI modules in one process of a runtime: each module is compiled once, and each call runs an instance
+// in a thread. Tests import this file, which also contains the code of the process and its threads:
 //
 //   const pool = openPool('node24');
 //   after(pool.close);
@@ -18,7 +18,7 @@ import { locate } from './locate.mjs';
 import { wasiRuntimes } from './process.mjs';
 
 const file = fileURLToPath(import.meta.url);
-/** Compiled modules that are kept; a file of many calls has one or two. */
+/** The number of compiled modules to keep; a file with many calls uses one or two. */
 const MODULES_MAX = 4;
 
 /** @typedef {{file: string, args: string[], folders: Record<string, string>, env: Record<string, string>}} Call */
@@ -117,9 +117,9 @@ function serve() {
   process.on('disconnect', () => process.exit());
 }
 
-// ---- its threads ----
+// ---- threads of the process ----
 
-/** @param {Call} call @param {WebAssembly.Module} module @param {string} folder for its output */
+/** @param {Call} call @param {WebAssembly.Module} module @param {string} folder receives its output */
 async function runCall({ file, args, folders, env }, module, folder) {
   const names = [join(folder, 'stdout'), join(folder, 'stderr')];
   const [stdout, stderr] = names.map((name) => openSync(name, 'w'));
@@ -145,7 +145,7 @@ async function runCall({ file, args, folders, env }, module, folder) {
   return { code, signal: null, stdout: out, stderr: `${err}${trap}` };
 }
 
-/** @param {string} folder for the output of programs */
+/** @param {string} folder receives the output of programs */
 function work(folder) {
   parentPort?.on('message', async ({ call, module }) => {
     parentPort?.postMessage(await runCall(call, module, folder));

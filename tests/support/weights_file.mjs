@@ -1,11 +1,11 @@
-// Writes small GGUF files with chosen tensors, for the tests of `wick quantize`.
+// Writes small GGUF files with given tensors, for tests of `wick quantize`.
 
 import { f32, pair, string, types, u32, u64 } from './gguf_bytes.mjs';
 
 const sizes = { F32: 4, F16: 2 };
 const ids = { F32: 0, F16: 1 };
 
-/** @param {number} value @returns {number} the bits of the nearest half float */
+/** @param {number} value @returns {number} the bits of the nearest half-precision float */
 export function halfOf(value) {
   if (Number.isNaN(value)) return 0x7e00;
   const sign = value < 0 || Object.is(value, -0) ? 0x8000 : 0;

@@ -1,5 +1,5 @@
-// Imported by tests whose models write text that a grammar forces: the grammar applies to all of the output, including calls
-// and reasoning. Users' constraints apply only to the content.
+// Imported by tests that force the model's output with a grammar: the grammar applies to the whole output, including calls and
+// reasoning. Constraints set by users apply only to the content.
 
 import { Worker } from 'node:worker_threads';
 

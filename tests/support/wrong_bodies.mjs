@@ -1,4 +1,4 @@
-// Bodies that OpenAI's interface refuses, with the refusals, for the handler in JavaScript and for the components.
+// Bodies that the OpenAI-compatible API rejects, with the errors, for the JavaScript handler and the components.
 
 const messages = [{ role: 'user', content: 'Tell me a story about a fox.' }];
 const greedy = { messages, temperature: 0, max_tokens: 24 };
@@ -6,14 +6,14 @@ const CHAT = '/v1/chat/completions';
 const COMPLETIONS = '/v1/completions';
 const named = { type: 'function', function: { name: 'get' } };
 
-/** @param {unknown} item @param {number} [count] one more than a list may have */
+/** @param {unknown} item @param {number} [count] default: the limit on list items, plus one */
 const many = (item, count = 2049) => Array(count).fill(item);
 const tool = { type: 'function', name: 'get' };
 const TOO_LONG = 'array_above_max_length';
 const nested = (/** @type {number} */ depth) => '['.repeat(depth) + ']'.repeat(depth);
 
 /**
- * Lists with too many items, as in `wrongBodies`, and long ones that count as one text.
+ * Lists with too many items, in the format of `wrongBodies`, and long lists of tokens, which count as one item.
  * @type {any[][]}
  */
 export const longLists = [

@@ -1,4 +1,4 @@
-// Asks a server with LangChain's classes for OpenAI, and prints the results as JSON:
+// Sends requests to a server with LangChain's OpenAI classes, and prints the results as JSON:
 //   node langchain_client.mjs FOLDER URL KEY        FOLDER: where LangChain is installed
 
 import { createRequire } from 'node:module';

@@ -1,4 +1,4 @@
-// Runs conversations of two turns with a tool, using LangChain's classes, and prints them as JSON:
+// Runs two-turn conversations with a tool, using LangChain's classes, and prints them as JSON:
 //   node langchain_tools.mjs FOLDER URL KEY MODEL        FOLDER: where LangChain is installed
 
 import { createRequire } from 'node:module';

@@ -1,4 +1,4 @@
-"""Asks a server with OpenAI's client for Python, and prints what came as JSON:
+"""Sends requests to a server with OpenAI's client for Python, and prints the results as JSON:
 python openai_client.py URL KEY"""
 
 import asyncio
@@ -108,7 +108,7 @@ def errors():
 
 
 async def leave():
-    """A stream that is closed early, and one whose task is cancelled."""
+    """Closes one stream early, and cancels the task of another one."""
     own = openai.AsyncOpenAI(base_url=url, api_key=key, max_retries=0)
     chunks = 0
     async with await own.chat.completions.create(**{**greedy, "max_tokens": 900}, stream=True) as stream:

@@ -1,4 +1,4 @@
-"""Has conversations of two turns with a tool, a call and its result, by clients for Python, and prints them as JSON:
+"""Runs two-turn conversations with a tool call and its result, using Python clients, and prints them as JSON:
 python tool_clients.py URL KEY MODEL"""
 
 import json

@@ -1,6 +1,6 @@
-// Fills the low addresses of memories with 64-bit addresses, in the worker that imports it before
-// the package's. So all allocations of an engine are above 4 GiB, where an address that loses its
-// upper half becomes a different one. Untouched pages do not use memory.
+// Fills the low addresses of 64-bit memories, in a worker that imports this before the package's. So
+// all allocations of an engine are above 4 GiB, where an address truncated to 32 bits becomes a
+// different one. Untouched pages do not use memory.
 
 const LOW_BYTES = 2n ** 32n;
 const { Instance } = WebAssembly;

@@ -1,4 +1,4 @@
-// The package's worker in Node, with the heap of its engine above 4 GiB.
+// The package's worker in Node, with the engine's heap above 4 GiB.
 
 import './memory.js';
 import { join, resolve } from 'node:path';

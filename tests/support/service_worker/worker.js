@@ -1,7 +1,7 @@
-// A service worker with the engine in it: it answers its page's requests below /v1/, /health and /metrics. A browser may
-// end it when it is idle, and start it again.
+// A service worker that contains the engine and responds to its page's requests for /v1/, /health and /metrics. A browser
+// may end it when it is idle, and start it again.
 
-// @ts-expect-error: the server puts the package next to this file
+// @ts-expect-error: the server serves the package next to this file
 import { openOnce } from './wick-llm/edge.js';
 // @ts-expect-error
 import { createHandler } from './wick-llm/openai.js';
