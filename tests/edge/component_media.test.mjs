@@ -96,7 +96,7 @@ for (const component of ['p2', 'p3']) {
   });
 }
 
-describe('wick-p3 with other files and settings', { skip: missing }, () => {
+describe('wick-p3 with different files and settings', { skip: missing }, () => {
   test('a recording is accepted; a different rate or format is rejected', async (t) => {
     const server = await start('p3', 'qwen3a');
     t.after(() => server.close());

@@ -56,7 +56,7 @@ const copy = join(folder, 'stranger.cc');
 
 describe('symbols in the archives', { skip }, () => {
   for (const archive of archives) {
-    test(`${archive} exports the names of wick.h; all others begin with wick__`, async () => {
+    test(`${archive} exports the names in wick.h; all other symbols begin with wick__`, async () => {
       assert.ok(declared.length > 80, declared.join(' '));
       const file = join(await install(), 'lib', archive);
       const args = ['--extern-only', '--defined-only', '--just-symbol-name', '--quiet', file];

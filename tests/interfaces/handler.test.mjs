@@ -440,7 +440,7 @@ test('a seed of -1 means a random seed for every choice', async (t) => {
   assert.equal(texts.size, 4);
 });
 
-describe('refusals', () => {
+describe('rejected requests', () => {
   test('each rejected request has a status, names the field, and does not reach the engine', async (t) => {
     const engine = await openEngine(t);
     const handle = createHandler(engine);

@@ -86,7 +86,7 @@ describe('options of a request', () => {
     checkBounds('priority', plain, { taken: [-100, 100], not: [-101, 101, 0.5] });
   });
 
-  test('other forms', () => {
+  test('other formats', () => {
     assert.equal(plain({ logprobs: 0 }).logprob, true);
     assert.equal(plain({ seed: -2 }).seed, (1n << 64n) - 2n);
     assert.equal(plain({ seed: (1n << 64n) + 5n }).seed, 5n);
@@ -175,7 +175,7 @@ describe('options of an engine', () => {
     });
   });
 
-  test('other forms', () => {
+  test('other formats', () => {
     const types = (/** @type {any} */ kvType) => {
       const { kType, vType } = config({ kvType });
       return [kType, vType];

@@ -89,7 +89,7 @@ const broken = (/** @type {number} */ to, /** @type {any} */ headers = {}) =>
   answer(file.slice(0, to), { breaks: true, headers: { 'Content-Length': '20', ...headers } });
 
 describe('HTTP', () => {
-  test('a whole file, its size, its headers', async () => {
+  test('a whole file with its size and headers', async () => {
     const { source, asked } = server([whole]);
     const stream = await source.open(0, 0);
     assert.deepEqual(
@@ -907,7 +907,7 @@ describe('HTTP, one connection after another', () => {
     new Response(body, { status, headers });
   const sized = { 'Content-Length': '20' };
 
-  /** @param {import('node:test').TestContext} t @param {Promise<any>} promise settles as the delays between retries are skipped */
+  /** @param {import('node:test').TestContext} t @param {Promise<any>} promise settles while delays between retries are skipped */
   async function soon(t, promise) {
     let isOver = false;
     const over = () => {

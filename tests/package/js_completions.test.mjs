@@ -166,7 +166,7 @@ describe('beam search', () => {
     await assert.rejects(engine.beamSearch(prompt, { width: 0 }), hasCode('ARG'));
   });
 
-  test('beams end where the context is full', async (t) => {
+  test('beams end when the context is full', async (t) => {
     const engine = await openEngine(t, { contextSize: 32 });
     const tokens = (await engine.tokenize(prompt)).slice(0, 24);
     const beams = await engine.beamSearch(tokens, { width: 2, maxTokens: 64 });

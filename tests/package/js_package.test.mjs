@@ -179,7 +179,7 @@ describe('files', () => {
 });
 
 describe('the edge bundle', () => {
-  test('requests no other files, and does not use eval', () => {
+  test('does not request other files or use eval', () => {
     const source = read('edge.js');
     assert.doesNotMatch(source, /import\.meta|\bimport\s*\(|\brequire\(|from\s*"/);
     assert.doesNotMatch(source, /new Worker|\beval\b|new Function|WebAssembly\.compile/);

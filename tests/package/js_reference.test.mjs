@@ -1,5 +1,5 @@
-// The examples in the package's types, which editors and the reference show: every function and method has one, and it
-// prints the lines that begin with `//=>`. They run with SmolLM2-135M, whose answers are the same on all machines.
+// The examples in the package's types, which editors and the reference show: every function and method has one, and each
+// prints the lines that start with `//=>`. They run with SmolLM2-135M, whose answers are the same on all machines.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -15,7 +15,7 @@ import { dist, modelPath, temporaryFolder } from '../support/package.mjs';
 
 const real = locate('smollm2');
 
-/** Called by Wick, not by programs. */
+/** Called by Wick, not by users. */
 const called = new Set(['WorkerLike', 'PolyfillBackend', 'PolyfillBackendClass']);
 
 /** Not run here: they need a model with a ranking head, a LoRA file, an mmproj file, a network, a page or another package. */
@@ -24,7 +24,7 @@ const notRun = new Set([
   ...['ModelStore.get', 'ModelStore.check', 'isolate', 'fastifyPlugin', 'honoHandler'],
 ]);
 
-/** @param {string} code of a declaration or a member */
+/** Whether a declaration or member is a function. @param {string} code */
 const isCalled = (code) => /^(?:export (?:declare )?function )?\w+(?:<[^()]*?>)?\(/.test(code);
 
 /** Every function and method of the modules, with its example if it has one. */
@@ -36,13 +36,13 @@ const examples = Object.entries(modules).flatMap(([module, types]) =>
       .filter(({ code, comment, example }) => {
         if (example) return true;
         if (called.has(own.name) || comment === 'Older names.' || !isCalled(code)) return false;
-        return !(isShown && code.startsWith('constructor(')); // other examples construct it
+        return !(isShown && code.startsWith('constructor(')); // shown in the examples of its members
       })
       .map((one) => ({ module, ...one }));
   }),
 );
 
-/** @param {string} module @returns {string} of the package's folder */
+/** @param {string} module @returns {string} its file in the package's folder */
 const fileOf = (module) =>
   `${module === 'wick-llm' ? 'index' : module.slice('wick-llm/'.length)}.js`;
 
@@ -55,13 +55,13 @@ test('every function and method has an example', () => {
   for (const name of notRun) assert.ok(shown.has(name), name);
 });
 
-describe('the examples print what they show', { skip: real.skip }, () => {
+describe('the examples print the output that they show', { skip: real.skip }, () => {
   const modelUrl = pathToFileURL(modelPath);
   /** @type {import('../../js/index.js').Engine | undefined} */
   let engine;
   after(() => engine?.close());
 
-  /** @param {string} module @returns {Promise<Record<string, unknown>>} the names that its examples use */
+  /** @param {string} module @returns {Promise<Record<string, unknown>>} variables for its examples */
   async function namesFor(module) {
     const load = (/** @type {string} */ name) =>
       import(pathToFileURL(join(dist, fileOf(name))).href);
@@ -84,7 +84,7 @@ describe('the examples print what they show', { skip: real.skip }, () => {
         void lines.push(...format(...values).split(/ *\n/)),
     };
     const AsyncFunction = /** @type {FunctionConstructor} */ ((async () => {}).constructor);
-    // an example may declare a name that is given
+    // an example may declare a variable itself
     const own = Object.keys(names).filter((name) => !new RegExp(`\\bconst ${name} = `).test(code));
     await new AsyncFunction('console', ...own, code)(console, ...own.map((name) => names[name]));
     return lines.map((line) => line.trimEnd()); // the formatter trims comments

@@ -1,5 +1,5 @@
-// The worker's table of requests over a fake engine that is only a list: which requests are submitted, paused and
-// cancelled, and the messages to the page.
+// The worker's request table, with a fake engine that is only a list: which requests are submitted, paused and cancelled,
+// and the messages to the page.
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
@@ -11,7 +11,7 @@ import { RequestTable } from '../../js/worker/request_table.js';
 const { EVENT_DONE, EVENT_LOGITS, EVENT_TOKEN, FINISH_ERROR } = layout;
 
 describe('a request that is not read', () => {
-  test('rests without taking the places of requests that are read', () => {
+  test('is paused and does not take the slots of requests that are read', () => {
     /** @type {{request: number, kind: number, text: string}[]} */
     let events = [];
     let submitted = 0;
@@ -44,13 +44,13 @@ describe('a request that is not read', () => {
     const done = { kind: EVENT_DONE, finish: 2, text: '' };
     events = Array.from({ length: 100 }, (_, i) => ({ request: i + 1, ...done }));
     assert.equal(table.collect().length, 100);
-    // the places that are free again are those of requests that are awake
+    // ended requests free their slots, paused ones did not take any
     for (let id = 101; id <= 200; id++) table.add(id, /** @type {any} */ ({}), false);
     assert.equal(submitted, 164);
   });
 });
 
-test('the logits of a request go to its hook once, and come back once', () => {
+test('the logits of a request are sent to its hook once, and returned once', () => {
   /** @type {any[]} */
   const events = [];
   /** @type {any[]} */
@@ -71,12 +71,16 @@ test('the logits of a request go to its hook once, and come back once', () => {
   table.add(1, /** @type {any} */ ({}), false);
   const logits = Float32Array.of(3, 4);
   table.answer(1, logits);
-  assert.deepEqual([answered, table.canStep()], [[], true], 'nothing was asked yet');
+  assert.deepEqual(
+    [answered, table.canStep()],
+    [[], true],
+    'an answer before the request is ignored',
+  );
   events.push({ request: 9, kind: EVENT_LOGITS });
   const [output] = table.collect();
   assert.deepEqual([output.id, output.asked, table.canStep()], [1, asked, false]);
   table.answer(2, logits);
-  assert.deepEqual(answered, [], 'of another request');
+  assert.deepEqual(answered, [], 'an answer for a different request is ignored');
   for (let time = 0; time < 2; time++) table.answer(1, logits);
   assert.deepEqual([answered, table.canStep()], [[[9, logits]], true]);
 });
@@ -110,7 +114,7 @@ test('a request that fails reports the engine’s message, with the option', () 
   }
 });
 
-describe('a reply to a conversation', () => {
+describe('a chat reply', () => {
   function tableOf() {
     /** @type {any[]} */
     const events = [];
@@ -136,7 +140,7 @@ describe('a reply to a conversation', () => {
   }
   const content = (/** @type {string} */ text) => ({ kind: layout.EVENT_CONTENT, text });
 
-  test('its parts arrive with its pieces', () => {
+  test('is sent with its parsed parts', () => {
     const { say, end } = tableOf();
     const output = say('a', content('a'));
     assert.deepEqual([output.texts, output.deltas], [['a'], [[{ content: 'a' }]]]);
@@ -161,7 +165,7 @@ describe('a reply to a conversation', () => {
     assert.deepEqual([last.texts, last.deltas, last.done?.finish], [[], undefined, 'stop']);
   });
 
-  test('the text of a broken call is content', () => {
+  test('returns the text of an invalid call as content', () => {
     const { say, end } = tableOf();
     const broken = { kind: layout.EVENT_CALL_BROKEN, stop: 1 };
     assert.deepEqual(say('?', content('b'), broken, content('é'), content('?')).deltas, [
@@ -172,8 +176,8 @@ describe('a reply to a conversation', () => {
   });
 });
 
-describe('more requests than the engine takes', () => {
-  /** A table over an engine of no more than a list. */
+describe('more requests than the engine accepts', () => {
+  /** Creates a table with an engine that is only a list. */
   function tableOf() {
     /** @type {any[]} */
     const submitted = [];
@@ -207,7 +211,7 @@ describe('more requests than the engine takes', () => {
     return { table, engine, submitted, add, end, names };
   }
 
-  test('one waits only for 64 that precede it', () => {
+  test('a request waits only if 64 requests precede it', () => {
     const { add, end, names } = tableOf();
     add('usual');
     add('low', -1);
@@ -216,7 +220,7 @@ describe('more requests than the engine takes', () => {
     assert.deepEqual([names().length, names().at(-1)], [64, 'high 63']);
     add('urgent', 100);
     assert.equal(names().at(-1), 'urgent');
-    end(65); // leaves 64 before the next: 63 and the urgent one
+    end(65); // leaves 64 before the next one: 63 and the urgent one
     assert.equal(names().at(-1), 'urgent');
     end(66);
     assert.equal(names().at(-1), 'high 64');
@@ -241,7 +245,7 @@ describe('more requests than the engine takes', () => {
     assert.equal(submitted.at(-1).passesWaited, 512);
   });
 
-  test('without memory for more than 64 the urgent one waits for an end, and is not refused', () => {
+  test('without memory for more than 64, an urgent request waits for another one to end, and is not rejected', () => {
     const { table, add, engine, end, names } = tableOf();
     engine.room = 64;
     add('urgent', 100);
@@ -250,13 +254,13 @@ describe('more requests than the engine takes', () => {
     assert.deepEqual(table.collect(), []);
     end(1);
     assert.deepEqual(names(), ['urgent']);
-    // one that has a place is refused
+    // a request with a free slot is rejected
     end(2);
     add('usual');
     assert.equal(table.collect()[0].error?.code, 'NOMEM');
   });
 
-  test('one whose adapter was removed while it waited is refused alone', () => {
+  test('a request whose adapter was removed while it waited is rejected, and no other', () => {
     const { add, engine, end, names } = tableOf();
     add('left');
     add('other');
@@ -273,7 +277,7 @@ describe('more requests than the engine takes', () => {
 });
 
 describe('cancelling', () => {
-  /** A table, and what its engine is asked to cancel. */
+  /** Creates a table, and records which requests its engine has to cancel. */
   function tableThatCancels() {
     /** @type {number[]} */
     const cancelled = [];
@@ -304,31 +308,31 @@ describe('cancelling', () => {
     return { table, cancelled, end, waiting };
   }
 
-  test('a request cancelled twice is cancelled once, wherever it is', () => {
+  test('a request that is cancelled twice is cancelled once, whether it waits or runs', () => {
     const { table, cancelled, end, waiting } = tableThatCancels();
     const request = () => /** @type {any} */ ({});
     for (let id = 1; id <= 64; id++) table.add(id, request(), false);
     for (let i = 0; i < 2; i++) table.cancel(1);
     assert.deepEqual(cancelled, [1]);
     assert.ok(table.canStep());
-    // of two completions that wait one: they are submitted together
+    // one of two waiting completions, which are submitted together
     table.add(65, /** @type {any} */ ({ completions: 2 }), false);
     table.add(67, request(), false);
     for (let i = 0; i < 2; i++) table.cancel(65);
     assert.deepEqual([cancelled, waiting()], [[1], 3]);
     for (let i = 0; i < 2; i++) table.cancel(67);
-    assert.equal(waiting(), 2, 'one that waits alone is gone');
+    assert.equal(waiting(), 2, 'a single waiting request is removed');
     end(1);
     end(2);
     assert.deepEqual([cancelled, waiting()], [[1, 65], 0]);
     table.cancel(65);
     end(65);
     for (const gone of [1, 65, 67, 999]) table.cancel(gone);
-    assert.deepEqual(cancelled, [1, 65], 'what has ended is not cancelled');
+    assert.deepEqual(cancelled, [1, 65], 'ended requests are not cancelled');
   });
 });
 
-describe('the reports to the page', () => {
+describe('messages to the page', () => {
   /** @param {{request: number, kind: number, text: string, finish?: number}[]} events */
   function tableOf(events) {
     let submitted = 0;
@@ -345,7 +349,7 @@ describe('the reports to the page', () => {
     return new RequestTable(/** @type {any} */ (native));
   }
 
-  test('the first piece and the end arrive at once, the pieces between them together', () => {
+  test('the first piece and the end are sent immediately, the pieces in between are batched', () => {
     /** @type {{request: number, kind: number, text: string, finish?: number}[]} */
     const events = [];
     const table = tableOf(events);
@@ -357,7 +361,7 @@ describe('the reports to the page', () => {
     assert.deepEqual([table.awaitsFirst(), say('a'), table.awaitsFirst()], [true, true, false]);
     assert.deepEqual(table.collect()[0].texts, ['a']);
     assert.deepEqual([say('b'), say('c')], [false, false]);
-    // the end of a text was held back while it could have become a stop string
+    // the end of the text was held back because it could have become a stop string
     events.push({ request: 1, kind: EVENT_DONE, finish: 2, text: 'd' });
     assert.ok(table.hear());
     const [{ texts, done }] = table.collect();
@@ -365,7 +369,7 @@ describe('the reports to the page', () => {
     assert.deepEqual(table.collect(), []);
   });
 
-  test('where details are requested, each piece has those of its token', () => {
+  test('if details are requested, each piece has the details of its token', () => {
     /** @type {any[]} */
     const events = [];
     const native = {
@@ -411,7 +415,7 @@ describe('the reports to the page', () => {
   });
 });
 
-test('a grammar is compiled in slices, and nobody overtakes its request on a session', async () => {
+test('a grammar is compiled in slices, and no later request on the session overtakes its request', async () => {
   /** @type {string[]} */
   const submitted = [];
   let slices = 3;
@@ -440,8 +444,8 @@ test('a grammar is compiled in slices, and nobody overtakes its request on a ses
   assert.deepEqual(submitted, ['other', 'slow', 'next']);
 });
 
-describe('requests that need the module of grammars', () => {
-  /** A table over an engine that lacks it until `settle` is called. */
+describe('requests that need the grammar module', () => {
+  /** Creates a table whose engine lacks the module until `settle` is called. */
   function tableOf() {
     let isThere = false;
     let changes = 0;
@@ -478,7 +482,7 @@ describe('requests that need the module of grammars', () => {
     return { table, submitted, add, waiting, end, changes: () => changes };
   }
 
-  test('wait for it alone, count against the limit and keep the order of a session', async () => {
+  test('wait for it without delaying others, count towards the limit and keep the order of a session', async () => {
     const { table, submitted, add, waiting, end, changes } = tableOf();
     add('g1', 7);
     add('plain');
@@ -491,7 +495,7 @@ describe('requests that need the module of grammars', () => {
     assert.equal(waiting().requests.waiting, 0);
   });
 
-  test('are refused where it cannot be loaded, and those that are cancelled are gone', async () => {
+  test('are rejected if it cannot be loaded; cancelled ones are removed', async () => {
     const { table, submitted, add, waiting, end } = tableOf();
     add('g1', 0, 2);
     table.cancel(1);
@@ -508,7 +512,7 @@ describe('requests that need the module of grammars', () => {
     assert.deepEqual(submitted, []);
   });
 
-  test('are forgotten when the engine ends', async () => {
+  test('are discarded when the engine ends', async () => {
     const { table, submitted, add, end } = tableOf();
     add('g1');
     table.close();

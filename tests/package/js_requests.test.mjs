@@ -1,5 +1,5 @@
-// The page's handling of one request, directly, from its sources: settings, readers of pieces,
-// best-of and beam search, over fake connections and engines.
+// Unit tests of the page's handling of one request: settings, readers of pieces, best-of and beam
+// search, with fake connections and engines.
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
@@ -47,7 +47,7 @@ describe('settings', () => {
     forced: [],
   };
 
-  test('the constraint of a text is one of four options in the engine’s form', () => {
+  test('a constraint is one of four options, converted to the engine’s format', () => {
     const grammarOf = (/** @type {unknown} */ options) => settingsOf(any(options)).grammar;
     const schema = { type: 'object', properties: { b: {}, a: true } };
     for (const [options, kind, text] of /** @type {[object, number, string][]} */ ([
@@ -76,7 +76,7 @@ describe('settings', () => {
     }
   });
 
-  test('of nothing, and of null, are the defaults', () => {
+  test('omitted and null options have the defaults', () => {
     assert.deepEqual(settingsOf({ seed: 7 }), usual);
     const names = Object.keys(usual).filter(
       (name) => !/^(seed|logprob|forced|asksHost)$/.test(name),
@@ -87,7 +87,7 @@ describe('settings', () => {
 
   const u32 = 2 ** 32 - 1;
   const most = 3.4e38;
-  /** @type {[string, number, number, boolean][]} name, least, most, whole */
+  /** @type {[string, number, number, boolean][]} name, minimum, maximum, whole */
   const ranges = [
     ['maxTokens', 1, u32, true],
     ['temperature', 0, most, false],
@@ -131,7 +131,7 @@ describe('settings', () => {
     assert.equal(settingsOf(any({ logprobs: undefined })).logprob, false);
   });
 
-  test('seeds are 64 bits, and random without one', () => {
+  test('seeds have 64 bits, and are random by default', () => {
     const seedOf = (/** @type {any} */ seed) => settingsOf({ seed }).seed;
     assert.equal(seedOf(5), 5n);
     assert.equal(seedOf(-2), 2n ** 64n - 2n);
@@ -151,7 +151,7 @@ describe('settings', () => {
     }
   });
 
-  test('biases are pairs of token and number', () => {
+  test('logit biases are pairs of a token and a number', () => {
     const biasOf = (/** @type {any} */ logitBias) => settingsOf({ logitBias }).logitBias;
     assert.deepEqual(biasOf({ 3: 1.5, 0: -100 }), [
       [0, -100],
@@ -174,7 +174,7 @@ describe('settings', () => {
     for (const one of wrong) assert.throws(() => biasOf(one), isArg);
   });
 
-  test('stops, flags, speculation, salts and forced tokens', () => {
+  test('stop strings, flags, speculation, salts and forced tokens are checked', () => {
     const of = (/** @type {any} */ options) => settingsOf(options);
     assert.deepEqual(of({ stop: 'a' }).stop, ['a']);
     assert.deepEqual(of({ stop: ['a', 'b'] }).stop, ['a', 'b']);
@@ -195,7 +195,7 @@ describe('settings', () => {
     for (const salt of ['', 5, '\ud800', 'a\udc00b', {}]) assert.throws(() => saltOf(salt), isArg);
   });
 
-  test('prompts and tokens', () => {
+  test('prompts and tokens are checked', () => {
     assert.equal(promptOf('a'), 'a');
     assert.equal(promptOf(''), '');
     assert.deepEqual(promptOf([1, 2]), [1, 2]);
@@ -220,7 +220,7 @@ describe('settings', () => {
     }
   });
 
-  test('single values', () => {
+  test('single values are checked', () => {
     assert.equal(checkNumber('x', 3, { min: 3, max: 3 }), 3);
     assert.throws(
       () => checkNumber('x', 2, { min: 3 }),
@@ -250,7 +250,7 @@ describe('settings', () => {
   });
 });
 
-/** A connection that keeps what it was asked, and whose requests say what became of them. */
+/** A connection that records messages and the calls to its requests. */
 class Connection {
   /** @type {any[]} */
   messages = [];
@@ -295,7 +295,7 @@ const open = (/** @type {any} */ options = {}, completions = 1) => {
 };
 
 describe('a reader of pieces', () => {
-  test('starts with the first read, gives each piece once, and ends', async () => {
+  test('starts with the first read, returns each piece once, and ends', async () => {
     const { connection, reader } = open();
     assert.equal(connection.messages.length, 0);
     const first = reader.next();
@@ -352,14 +352,14 @@ describe('a reader of pieces', () => {
     assert.equal(reader.done, undefined);
   });
 
-  test('cancelled before its start: nothing is requested', async () => {
+  test('cancelled before its start: no request is sent', async () => {
     const { connection, reader } = open();
     reader.cancel();
     await assert.rejects(reader.next(), { name: 'AbortError' });
     assert.equal(connection.messages.length, 0);
   });
 
-  test('an error ends it, and is not an abort', async () => {
+  test('an error ends the reader, and is not reported as an abort', async () => {
     const { connection, reader } = open();
     const next = reader.next();
     connection.give(0, ['a'], { error: { code: 'NOMEM', message: 'no memory' } });
@@ -369,7 +369,7 @@ describe('a reader of pieces', () => {
     await assert.rejects(reader.next(), { code: 'NOMEM' });
   });
 
-  test('callbacks are called, and their errors end their request', async () => {
+  test('callbacks are called, and their exceptions end the request', async () => {
     /** @type {any[]} */
     const reported = [];
     const { connection, reader } = open({
@@ -396,12 +396,12 @@ describe('a reader of pieces', () => {
     left.reader.start();
     left.connection.give(0, ['a', 'b']);
     left.connection.give(0, ['c']);
-    assert.deepEqual(heard, ['a'], 'none after the abort');
+    assert.deepEqual(heard, ['a'], 'no callback after the abort');
     for (const options of [{ onToken: 5 }, { onPrefill: 'x' }, { signal: {} }])
       assert.throws(() => open(options), isArg);
   });
 
-  test('a signal aborts all completions, and is left alone when they have ended', async () => {
+  test('a signal aborts all completions, and has no listener after they have ended', async () => {
     const abort = new AbortController();
     let listening = 0;
     const { addEventListener, removeEventListener } = abort.signal;
@@ -433,7 +433,7 @@ describe('a reader of pieces', () => {
 });
 
 describe('a generation', () => {
-  test('is read once, leaves out empty pieces, and reports its result', async () => {
+  test('can be read once, skips empty pieces, and reports its result', async () => {
     const connection = new Connection();
     const generation = new Generation(readerOf(any(connection), any({}), {}));
     assert.equal(generation.result, undefined);
@@ -456,7 +456,7 @@ describe('a generation', () => {
     assert.equal(timingsOf(any({ ...done, cachedTokens: 30 })).prefillTokensPerSecond, 0);
   });
 
-  test('a generation that its reader leaves is cancelled, at any time', async () => {
+  test('a generation whose reader stops is cancelled, at any time', async () => {
     const connection = new Connection();
     const generation = new Generation(readerOf(any(connection), any({}), {}));
     const texts = generation[Symbol.asyncIterator]();
@@ -475,7 +475,7 @@ describe('a generation', () => {
     );
   });
 
-  test('leaving: return, throw and disposal cancel, errors of others are thrown on', async () => {
+  test('return, throw and disposal cancel a generation; other errors are passed on', async () => {
     /** @type {string[]} */
     const log = [];
     const make = () =>
@@ -511,7 +511,7 @@ describe('a generation', () => {
   });
 });
 
-test('best-of: the mean logprob decides, held-back text counts as text alone', async () => {
+test('best-of: the mean logprob decides; held-back text adds text but no logprob', async () => {
   const { connection, readers } = open({}, 3);
   const found = readAll(readers);
   await turn();
@@ -544,7 +544,7 @@ test('best-of: the mean logprob decides, held-back text counts as text alone', a
   assert.deepEqual(usual.log.toSorted(), ['cancel 0', 'cancel 2', 'cancel 3', 'forget 1']);
 });
 
-/** An engine whose next token depends on the last one; token 0 ends a text. Counts its sessions. */
+/** An engine whose next token depends on the last one; token 0 is the end token. Counts its sessions. */
 class MarkovEngine {
   /** @type {number[][]} */
   logprobs;
@@ -599,7 +599,7 @@ class MarkovEngine {
     };
   }
 
-  /** Beam search by its definition. @param {number} first @param {{width: number, maxTokens: number, lengthPenalty: number}} options */
+  /** Beam search, straight from its definition. @param {number} first @param {{width: number, maxTokens: number, lengthPenalty: number}} options */
   best(first, { width, maxTokens, lengthPenalty }) {
     let live = [{ tokens: /** @type {number[]} */ ([]), logprob: 0 }];
     /** @type {{tokens: number[], logprob: number, finishReason: string}[]} */
@@ -632,7 +632,7 @@ describe('beam search', () => {
     return state / 2147483647;
   };
 
-  test('beam search finds the same texts as its definition, and closes every session', async () => {
+  test('beam search finds the same outputs as its definition, and closes every session', async () => {
     for (let round = 0; round < 40; round++) {
       const engine = new MarkovEngine(3 + (round % 5), random);
       const options = {
@@ -654,7 +654,7 @@ describe('beam search', () => {
     }
   });
 
-  test('a context that is full ends it, any other refusal is thrown; nothing stays open', async () => {
+  test('a full context ends the search, any other error is thrown; no session remains open', async () => {
     const engine = new MarkovEngine(6, random);
     engine.logprobs = engine.logprobs.map(() => [-9, -1, -2, -3, -4, -5]);
     engine.most = 3;
@@ -674,7 +674,7 @@ describe('beam search', () => {
     assert.equal(engine.open, 0);
   });
 
-  test('the defaults and limits of its options, and its requests', async () => {
+  test('options have defaults and limits, and determine the requests', async () => {
     const engine = new MarkovEngine(30, random);
     assert.equal((await beamSearch(any(engine), [1], { maxTokens: 2 })).length, 4);
     const { logprobs, temperature, maxTokens, ignoreEnd, speculation, signal, priority } =
@@ -723,7 +723,7 @@ describe('calls of an engine', () => {
     return { asked, connection, engine: new Engine(any(connection), any({ name: 'm' })) };
   };
 
-  test('their arguments, and omitted ones', async () => {
+  test('pass given and default arguments', async () => {
     const { signal } = new AbortController();
     const { asked, engine } = make([5, 6, 7]);
     await engine.tokenize('a');
@@ -777,7 +777,7 @@ describe('calls of an engine', () => {
     assert.deepEqual(asked.splice(0), ['closed', 'closed']);
   });
 
-  test('of a wrong kind are refused before they are made', async () => {
+  test('with arguments of the wrong type are rejected before they are sent', async () => {
     const { asked, engine } = make();
     const wrong = [
       () => engine.tokenize(any(5)),
@@ -802,7 +802,7 @@ describe('calls of an engine', () => {
     assert.throws(() => engine.generateMany('a', { n: 0 }), isArg);
   });
 
-  test('generate, and several completions of one prompt', async () => {
+  test('generate one or several completions for a prompt', async () => {
     const { connection, engine } = make();
     void engine.generate('a', { seed: 1, maxTokens: 3 }).text();
     void engine.generate([1], { seed: 1, onToken: () => {} }).text();
@@ -862,7 +862,7 @@ describe('chat completions', () => {
     prompt_tokens_details: { cached_tokens: 10 },
   };
 
-  test('two choices at once, with logprobs', async () => {
+  test('two choices with logprobs are not streamed', async () => {
     const { connection, completions } = open();
     const before = Math.floor(Date.now() / 1000);
     const made = completions.create({ messages, n: 2, logprobs: true, top_logprobs: 2, seed: 1 });
@@ -907,7 +907,7 @@ describe('chat completions', () => {
     );
   });
 
-  test('a stream: roles first, pieces as they arrive, ends with timings, the usage last', async () => {
+  test('a stream has roles first, then pieces as they arrive, ends with timings, and usage last', async () => {
     const { connection, completions } = open();
     const stream = await completions.create({
       messages,
@@ -916,7 +916,7 @@ describe('chat completions', () => {
       stream_options: { include_usage: true },
       seed: 1,
     });
-    assert.equal(connection.waiters.length, 2); // it has started
+    assert.equal(connection.waiters.length, 2); // the requests have started
     /** @type {any[]} */
     const chunks = [];
     const read = (async () => {
@@ -963,11 +963,11 @@ describe('chat completions', () => {
       [500, undefined],
     );
     assert.throws(() => stream[Symbol.asyncIterator](), isArg);
-    // it has ended: nothing is cancelled
+    // the stream has ended, so no request is cancelled
     assert.deepEqual(connection.log.toSorted(), ['forget 0', 'forget 1']);
   });
 
-  test('a stream with logprobs, without usage, that is left or aborted', async () => {
+  test('a stream with logprobs and without usage can be abandoned or aborted', async () => {
     const { connection, completions } = open();
     const stream = await completions.create({
       messages,
@@ -1009,7 +1009,7 @@ describe('chat completions', () => {
     assert.deepEqual([all.length, all.some(({ usage: one }) => one)], [3, false]);
   });
 
-  test('an error of one choice cancels the others', async () => {
+  test('an error in one choice cancels the others', async () => {
     const { connection, completions } = open();
     const made = completions.create({ messages, n: 3 });
     await turn();
@@ -1018,7 +1018,7 @@ describe('chat completions', () => {
     assert.deepEqual(connection.log.toSorted(), ['cancel 0', 'cancel 2', 'forget 1']);
   });
 
-  test('invalid fields are refused', async () => {
+  test('invalid fields are rejected', async () => {
     const { connection, completions } = open();
     const wrong = [
       null,
@@ -1103,7 +1103,7 @@ describe('sessions', () => {
     return { asked, connection, session };
   };
 
-  test('prompts and appended text name the session', async () => {
+  test('prompts and appended text include the session’s number', async () => {
     const { connection, session } = await open();
     const text = session.prompt('a', { seed: 1 }).text();
     await turn();
@@ -1139,7 +1139,7 @@ describe('sessions', () => {
     await assert.rejects(session.append(any(5)), isArg);
   });
 
-  test('forks, cuts, drops and tokens', async () => {
+  test('fork, truncate, drop and tokens are sent to the engine', async () => {
     const { asked, connection, session } = await open({ sessionTokens: [1, 2] });
     const fork = await session.fork();
     assert.deepEqual(await fork.tokens(), [1, 2]);
@@ -1170,7 +1170,7 @@ describe('sessions', () => {
     }
   });
 
-  test('are closed once, again after an error, never after the engine', async () => {
+  test('are closed once, again after an error, and not after the engine has ended', async () => {
     let error = /** @type {any} */ (new WickError('IO', 'x'));
     const closing = () => {
       if (error) throw error;
@@ -1188,7 +1188,7 @@ describe('sessions', () => {
       closeSession: () => Promise.reject(new WickError('LEADER_GONE', 'x')),
     });
     await gone.session.close();
-    const ended = await open({ closeSession: () => assert.fail('it has ended') });
+    const ended = await open({ closeSession: () => assert.fail('the engine has ended') });
     ended.connection.isEnded = true;
     await ended.session.close();
     assert.deepEqual(ended.asked, []);

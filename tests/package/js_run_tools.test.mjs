@@ -1,5 +1,5 @@
-// engine.runTools: the built-in model writes what a grammar forces, reply by reply, and the loop runs what it calls. The
-// grammar is put into the message to the worker, because a chat has no separate one.
+// engine.runTools: a grammar forces the demo model's output, reply by reply, and the loop runs the called tools. The grammar
+// is added to the message to the worker, because a chat has no option for it.
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
@@ -8,7 +8,7 @@ import { hasCode, modelPath, openEngine } from '../support/package.mjs';
 
 /** The model's output, reply by reply. @type {string[]} */
 let replies = [];
-/** The conversations that the model was given. @type {any[]} */
+/** The conversations passed to the model. @type {any[]} */
 let asked = [];
 const { postMessage } = Worker.prototype;
 Worker.prototype.postMessage = function (message, ...more) {
@@ -93,7 +93,7 @@ describe('runTools', () => {
     assert.equal(usage.total_tokens, usage.prompt_tokens + usage.completion_tokens);
   });
 
-  test('the calls of one reply run together; their results are in the order of the calls', async (t) => {
+  test('the calls of one reply run concurrently; results are in the order of the calls', async (t) => {
     /** @type {string[]} */
     const order = [];
     /** @type {() => void} */
@@ -115,7 +115,7 @@ describe('runTools', () => {
     );
   });
 
-  test('errors are results for the model, or reject by option', async (t) => {
+  test('errors are passed to the model as results, or reject if the option is set', async (t) => {
     const tools = {
       ...weather(() => {
         throw new TypeError('no such city');
@@ -134,7 +134,7 @@ describe('runTools', () => {
     });
   });
 
-  test('a model that calls in each round rejects', async (t) => {
+  test('runTools rejects if the model calls tools in every round', async (t) => {
     const tools = weather(() => 1);
     const calls = [call('A'), call('B'), call('C')];
     /** @type {any} */
@@ -146,7 +146,7 @@ describe('runTools', () => {
     assert.equal((await run(t, [call('A'), 'Done.'], { tools, maxRounds: 2 })).rounds, 2);
   });
 
-  test('a signal aborts the wait for a tool, and the reply', async (t) => {
+  test('a signal aborts a running tool call and a reply', async (t) => {
     const controller = new AbortController();
     const { signal } = controller;
     const tools = weather((_, { signal: given }) => {
@@ -160,14 +160,14 @@ describe('runTools', () => {
     assert.equal(asked.length, 0);
   });
 
-  test('a reply that is cut off runs nothing', async (t) => {
-    const tools = weather(() => assert.fail('it ran'));
+  test('a truncated reply runs no tools', async (t) => {
+    const tools = weather(() => assert.fail('the tool ran'));
     const { finish_reason, message } = await run(t, [call('Oslo')], { tools, max_tokens: 8 });
     assert.equal(finish_reason, 'length');
     assert.equal(message.role, 'assistant');
   });
 
-  test('invalid arguments are refused by name', async (t) => {
+  test('errors about invalid arguments name the argument', async (t) => {
     const tools = weather(() => 1);
     /** @type {[any, RegExp][]} */
     const wrong = [

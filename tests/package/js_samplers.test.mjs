@@ -1,5 +1,5 @@
-// llama.cpp's samplers through the package, the handler and the command line: the distributions that they leave
-// of the built-in model's are those of their definitions, stated here in plain JavaScript.
+// llama.cpp's samplers through the package, the handler and the command line: with the demo model, the resulting
+// distributions match the definitions of the samplers, which are stated here in plain JavaScript.
 
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
@@ -30,7 +30,7 @@ async function tokensOf(engine, options) {
   return tokens;
 }
 
-/** @param {Logits} logits @returns {[token: number, probability: number][]} by falling probability */
+/** @param {Logits} logits @returns {[token: number, probability: number][]} by decreasing probability */
 function softmax(logits) {
   const max = Math.max(...logits.values());
   const total = [...logits.values()].reduce((sum, logit) => sum + Math.exp(logit - max), 0);
@@ -53,7 +53,7 @@ const filter = (logits, stays) =>
 const divide = (logits, temperature) =>
   new Map([...logits].map(([token, logit]) => [token, logit / temperature]));
 
-/** The definitions: the logits that remain after a text. @type {Record<string, {options: GenerateOptions, leave: (logits: Logits, text: number[]) => Logits}>} */
+/** The definitions: `leave` returns the remaining logits after a text. @type {Record<string, {options: GenerateOptions, leave: (logits: Logits, text: number[]) => Logits}>} */
 const definitions = {
   'top-n-sigma': {
     options: { samplers: ['top_k', 'top_n_sigma'], topNSigma: 1.2 },
@@ -143,7 +143,7 @@ const definitions = {
 
 describe('samplers of generate()', () => {
   for (const [name, { options, leave }] of Object.entries(definitions)) {
-    test(`${name}: the distribution after is its definition's of the one before`, async (t) => {
+    test(`${name}: the distribution after sampling matches the definition`, async (t) => {
       const engine = await openEngine(t, { file: modelPath });
       const wanted = { ...options, topK: CANDIDATES, logprobs: CANDIDATES };
       const before = await tokensOf(engine, wanted);
@@ -156,7 +156,7 @@ describe('samplers of generate()', () => {
       let changed = 0;
       for (const [index, { token, top }] of before.entries()) {
         const logits = new Map(top.map((one) => [one.token, one.logprob]));
-        // a weight below e^-87 is 0 in the engine
+        // the engine rounds weights below e^-87 to 0
         const left = softmax(leave(logits, [...text])).filter(([, p]) => p > 1e-20);
         const found = after[index].top.filter(({ logprob }) => Math.exp(logprob) > 1e-20);
         assert.deepEqual(
@@ -177,7 +177,7 @@ describe('samplers of generate()', () => {
     });
   }
 
-  test('an order without a sampler switches it off, and options are checked by name', async (t) => {
+  test('omitting a sampler from the order turns it off, and errors name the option', async (t) => {
     const engine = await openEngine(t, { file: modelPath });
     /** @param {any} options */
     const text = (options) =>
@@ -204,7 +204,7 @@ describe('samplers of generate()', () => {
     }
   });
 
-  test('texts with a grammar match it, whatever chooses the tokens', async (t) => {
+  test('output matches the grammar with any sampler', async (t) => {
     const engine = await openEngine(t, { file: modelPath });
     const regex = /(red|green|blue)( (red|green|blue)){3}/;
     for (const options of /** @type {GenerateOptions[]} */ ([
@@ -221,7 +221,7 @@ describe('samplers of generate()', () => {
   });
 });
 
-test("the handler takes the fields of llama.cpp's server", async (t) => {
+test('the handler accepts the fields of llama.cpp’s server', async (t) => {
   const engine = await openEngine(t, { file: modelPath });
   const handle = createHandler(engine);
   const fields = { seed: 5, temperature: 1, dry_multiplier: 1, xtc_probability: 0.5, top_k: 10 };
@@ -248,7 +248,7 @@ test("the handler takes the fields of llama.cpp's server", async (t) => {
   }
 });
 
-test('the command line has the samplers by the names of llama.cpp', async () => {
+test('the command line has the samplers under llama.cpp’s names', async () => {
   const model = [modelPath, '-p', prompt, '-n', '16', '--seed', '3', '--temp', '1'];
   const text = async (/** @type {string[]} */ ...options) => {
     const { code, stdout, stderr } = await wick(native, ['run', ...model, ...options]);

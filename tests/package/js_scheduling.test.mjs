@@ -1,5 +1,5 @@
-// Concurrent requests from JavaScript: priorities, pages that run out, readers that do not keep up, proposals that
-// change nothing, a queue with a limit, and the figures about all that.
+// Concurrent requests from JavaScript: priorities, running out of pages, slow readers, speculation that does not change
+// output, a queue with a limit, and statistics about these.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { readdirSync } from 'node:fs';
@@ -35,14 +35,14 @@ const openEngine = (t, options = {}) => open(t, { file: modelPath, ...options })
 const prompt = 'Once upon a time there was a little girl who';
 const greedy = { temperature: 0, maxTokens: 40 };
 
-/** Runs in a page: eight texts in pages for two. @param {string} prompt */
+/** Runs in a page: eight generations with KV pages for two. @param {string} prompt */
 async function swapInPage(prompt) {
   const path = '/dist/index.js';
   const { createEngine } = await import(path);
   const [url, plain] = ['/dist/models/wick-2.6m-q8_0.gguf', { threads: 1, prefixCache: false }];
   const bytes = new Uint8Array(await (await fetch(url)).arrayBuffer());
   let release = () => {};
-  // all are waiting when the first pass begins, as with openHeldEngine
+  // all are waiting when the first pass starts, as with openHeldEngine
   async function* stream() {
     yield bytes.slice(0, bytes.length >> 1);
     await new Promise((settle) => {
@@ -69,7 +69,7 @@ async function swapInPage(prompt) {
   return { texts, alone, requests, left };
 }
 
-describe('priorities and pages', () => {
+describe('priorities and KV pages', () => {
   test('more urgent requests are served first', async (t) => {
     const { engine, release } = await openHeldEngine(t, { kvTokens: 128, prefixCache: false });
     /** @type {string[]} */
@@ -93,7 +93,7 @@ describe('priorities and pages', () => {
     }
   });
 
-  test('16 chats in pages for 4 end with the texts that they have alone', async (t) => {
+  test('16 chats with pages for 4 give the same output as when run alone', async (t) => {
     const options = { maxTokens: 48, ignoreEnd: true, temperature: 0.8 };
     const { engine, release } = await openHeldEngine(t, { kvTokens: 4 * 96, prefixCache: false });
     const prompts = Array.from({ length: 16 }, (_, i) => `Story ${i}: ${prompt}`);
@@ -101,7 +101,7 @@ describe('priorities and pages', () => {
     release();
     const together = await Promise.all(asked);
     const stats = await engine.stats();
-    assert.ok(stats.requests.preempted > 0, 'pages ran out');
+    assert.ok(stats.requests.preempted > 0, 'pages must run out');
     assert.equal(stats.kv.pages.free, stats.kv.pages.all);
     const roomy = await openEngine(t);
     for (const [seed, text] of prompts.entries()) {
@@ -114,7 +114,7 @@ describe('priorities and pages', () => {
     ['all in sessions', '--sessions 16'],
     ['all in sessions, with a file', '--sessions 16 --swap'],
   ]) {
-    test(`chats of several turns, ${name}, give the same answers as alone`, async () => {
+    test(`multi-turn chats, ${name}, give the same answers as when run alone`, async () => {
       const options = `--kv-mb 1 --ask 20 --answer 24 --json ${more}`.split(' ');
       const script = resolve(root, 'tools/bench/chats.mjs');
       const run = await execute(process.execPath, [script, '--model', modelPath, ...options]);
@@ -122,7 +122,7 @@ describe('priorities and pages', () => {
       assert.ok(wantedTokens > 4 * kvTokens);
       assert.equal(same, 16);
       assert.equal(requests.length, 48);
-      assert.ok(requests.preempted > 0, 'pages ran out');
+      assert.ok(requests.preempted > 0, 'pages must run out');
       assert.equal(requests.swappedIn > 0, more.includes('--swap'));
       assert.equal(requests.swapFailed, 0);
       assert.equal(pages.free + pages.cached, pages.all);
@@ -130,7 +130,7 @@ describe('priorities and pages', () => {
     });
   }
 
-  test('pages that were written to a file are read back, and nothing remains', async (t) => {
+  test('pages written to a file are read back, and no file remains', async (t) => {
     const folder = temporaryFolder();
     const options = { maxTokens: 48, ignoreEnd: true, temperature: 0.8 };
     const { engine, release } = await openHeldEngine(t, {
@@ -143,7 +143,7 @@ describe('priorities and pages', () => {
     release();
     const together = await Promise.all(asked);
     const { requests, kv } = await engine.stats();
-    assert.ok(requests.swappedIn > 0, 'pages came back');
+    assert.ok(requests.swappedIn > 0, 'pages must be read back');
     assert.equal(requests.swappedIn, requests.swappedOut);
     assert.equal(requests.swapFailed, 0);
     assert.equal(kv.pages.free, kv.pages.all);
@@ -176,13 +176,13 @@ describe('priorities and pages', () => {
     page.setDefaultTimeout(PATIENCE_MS);
     await page.goto(server.url);
     const { texts, alone, requests, left } = await page.evaluate(swapInPage, prompt);
-    assert.ok(requests.swappedIn > 0, 'pages came back');
+    assert.ok(requests.swappedIn > 0, 'pages must be read back');
     assert.equal(requests.swapFailed, 0);
     assert.deepEqual(left, []);
     assert.deepEqual(texts, alone);
   });
 
-  test('without a file to keep pages in they are read again', async (t) => {
+  test('without a swap file, evicted pages are recomputed', async (t) => {
     const swap = { folder: join(temporaryFolder(), 'missing'), always: true };
     const tight = { kvTokens: 2 * 96, prefixCache: false, swap };
     const { engine, release } = await openHeldEngine(t, tight);
@@ -193,14 +193,14 @@ describe('priorities and pages', () => {
     const texts = await Promise.all(asked);
     assert.deepEqual(texts.slice(0, 2), [await ask(0), await ask(1)]);
     const { requests } = await engine.stats();
-    assert.ok(requests.preempted > 0, 'pages ran out');
+    assert.ok(requests.preempted > 0, 'pages must run out');
     assert.equal(requests.swappedOut + requests.swapFailed, 0);
     const folder = /** @type {any} */ (5);
     await assert.rejects(openEngine(t, { swap: { folder } }), hasCode('ARG'));
   });
 });
 
-describe('readers', () => {
+describe('slow readers', () => {
   test('a reader that stops pauses its request and does not delay others', async (t) => {
     const engine = await openEngine(t);
     const slow = engine.generate(prompt, { temperature: 0, maxTokens: 600, ignoreEnd: true });
@@ -228,18 +228,18 @@ describe('unread streams', () => {
     return requests.running + requests.waiting + kv.sequences === 0;
   };
 
-  test('is freed when its loop is left', async (t) => {
+  test('are freed when their loop is left', async (t) => {
     const engine = await openEngine(t, { prefixCache: false });
     for (const one of engine.generateMany(prompt, { n: 3, ...long })) {
       for await (const _ of one) break;
     }
-    await waitUntil(() => isOver(engine), 'the pages');
+    await waitUntil(() => isOver(engine), 'the pages to be freed');
     const { requests, kv } = await engine.stats();
     assert.equal(requests.aborted, 3);
     assert.equal(kv.pages.free, kv.pages.all);
   });
 
-  test('an unread stream is freed when no code holds it any more', async (t) => {
+  test('are freed when they are garbage-collected', async (t) => {
     setFlagsFromString('--expose-gc');
     /** @type {() => void} */
     const collect = runInNewContext('gc');
@@ -257,17 +257,17 @@ describe('unread streams', () => {
       collect();
       const { requests } = await engine.stats();
       return requests.running + requests.waiting === 0;
-    }, 'the garbage to be collected');
+    }, 'the streams to be collected');
     assert.ok((await text).length > 600);
     assert.equal(kept.result?.finishReason, 'length');
     const { requests, kv } = await engine.stats();
-    // the chat may have come to its own end
+    // the chat may have ended on its own
     assert.ok(requests.aborted >= 3 && requests.aborted <= 4);
     assert.equal(requests.length + requests.stopped + requests.aborted, 5);
     assert.equal(kv.pages.free, kv.pages.all);
   });
 
-  test('is garbage when it was left, with the errors that it ended with', async (t) => {
+  test('can be garbage-collected after they were abandoned, including their errors', async (t) => {
     setFlagsFromString('--expose-gc');
     /** @type {() => void} */
     const collect = runInNewContext('gc');
@@ -289,14 +289,14 @@ describe('unread streams', () => {
     };
     // the last message's data is released in a later task
     for (let i = 0; i < 200 && kept() > 0; i++) await sleep(50);
-    assert.equal(kept(), 0, 'of the generations that were left are kept');
+    assert.equal(kept(), 0, 'no abandoned generation is kept');
   });
 });
 
 describe('speculation', () => {
   const list = Array.from({ length: 6 }, (_, i) => `{"name": "Anna", "age": ${i}}`).join('\n');
   for (const temperature of [0, 0.8]) {
-    test(`the text is the same without it, temperature ${temperature}`, async (t) => {
+    test(`does not change the output, temperature ${temperature}`, async (t) => {
       const engine = await openEngine(t);
       /** @type {import('../../js/index.js').GenerateOptions} */
       const options = { temperature, seed: 5, maxTokens: 120, ignoreEnd: true };
@@ -307,9 +307,9 @@ describe('speculation', () => {
         plain,
       );
       const { tokens } = await engine.stats();
-      assert.ok(tokens.proposed > 0, 'something was proposed');
+      assert.ok(tokens.proposed > 0, 'tokens must be proposed');
       assert.ok(tokens.accepted <= tokens.proposed);
-      if (temperature === 0) assert.ok(tokens.accepted > 0, 'something was right');
+      if (temperature === 0) assert.ok(tokens.accepted > 0, 'tokens must be accepted');
     });
   }
 });
@@ -318,7 +318,7 @@ describe('a draft model', () => {
   const draft = { file: modelPath.replace('q8_0', 'q4_0') };
 
   for (const temperature of [0, 0.7]) {
-    test(`proposes, and the text stays the same, temperature ${temperature}`, async (t) => {
+    test(`proposes tokens without changing the output, temperature ${temperature}`, async (t) => {
       const plain = await openEngine(t, { draft: undefined });
       const engine = await openEngine(t, { draft });
       /** @type {import('../../js/index.js').GenerateOptions} */
@@ -346,7 +346,7 @@ describe('a draft model', () => {
     });
   }
 
-  test('an unusable draft model is refused', async (t) => {
+  test('an unusable draft model is rejected', async (t) => {
     const other = join(temporaryFolder(), 'tiny.gguf');
     await synthesize('tiny', 'q8_0', other);
     await assert.rejects(openEngine(t, { draft: { file: other } }), hasCode('MISMATCH'));
@@ -357,11 +357,11 @@ describe('a draft model', () => {
   });
 });
 
-describe('more requests than the engine takes', () => {
+describe('more requests than the engine accepts', () => {
   const short = { temperature: 0, maxTokens: 2, ignoreEnd: true };
 
-  test('the most urgent of 201 starts first, and equals in the order of their calls', async (t) => {
-    // pages for one at a time: they end in the order of their start
+  test('the most urgent of 201 requests starts first, and equal ones in the order of their calls', async (t) => {
+    // pages for one request at a time: they end in the order of their start
     const { engine, release } = await openHeldEngine(t, { kvTokens: 32, prefixCache: false });
     /** @type {string[]} */
     const ended = [];
@@ -383,7 +383,7 @@ describe('more requests than the engine takes', () => {
     );
   });
 
-  test('of those that wait some are aborted: the others end, and nobody listens any more', async (t) => {
+  test('if some waiting requests are aborted, the others complete, and no listener remains', async (t) => {
     const { engine, release } = await openHeldEngine(t);
     let listening = 0;
     const controllers = Array.from({ length: 150 }, () => {
@@ -420,7 +420,7 @@ describe('more requests than the engine takes', () => {
 });
 
 describe('a queue with a limit', () => {
-  test('a request over the limit is refused immediately, and accepted once there is room', async (t) => {
+  test('a request over the limit is rejected immediately, and accepted once there is space', async (t) => {
     const { engine, release } = await openHeldEngine(t, { queueLimit: 3 });
     const two = engine.generateMany(prompt, { n: 2, ...greedy }).map((one) => one.text());
     const many = engine.generateMany(prompt, { n: 2, ...greedy });
@@ -441,7 +441,7 @@ describe('a queue with a limit', () => {
     );
     const { requests } = await engine.stats();
     assert.equal(requests.running + requests.waiting, 100);
-    // some of them may run by now
+    // some of them may be running already
     assert.ok(requests.waitingMax >= requests.waiting && requests.waitingMax <= 100);
     release();
     await Promise.all(asked);
@@ -449,7 +449,7 @@ describe('a queue with a limit', () => {
   });
 });
 
-describe('figures', () => {
+describe('statistics', () => {
   test('stats count requests and tokens, in JSON and for Prometheus', async (t) => {
     const engine = await openEngine(t);
     const { result } = await generateAll(engine);

@@ -35,7 +35,7 @@ const openEngine = (t, options = {}) => open(t, { file: modelPath, ...options })
 async function read(generation) {
   const text = await generation.text();
   const { result } = generation;
-  if (!result) throw new Error('it has not ended');
+  if (!result) throw new Error('the generation has not ended');
   return { text, ...result.usage };
 }
 
