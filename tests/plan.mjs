@@ -12,9 +12,9 @@ export const root = dirname(tests);
 /** Test groups: each is a folder in tests/, which `make test-GROUP` runs. */
 export const groups = ['engine', 'package', 'interfaces', 'pages', 'edge', 'repository'];
 
-/** Files that only `make test-all` runs. The remaining files may leave parts out: support/level.mjs. */
+/** Files that only `make test-all` runs. The remaining files may skip parts (support/level.mjs). */
 export const onlyInAll = [
-  // killed browsers, three browsers side by side
+  // killed browsers, and three browsers at once
   /_kills\.test/,
   /\/pages\/chat_three_/,
   // pages beyond their main use

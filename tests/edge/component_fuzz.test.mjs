@@ -222,10 +222,10 @@ for (const name of ['p2', 'p3']) {
         assert.doesNotMatch(server.output(), /panicked|wasm trap|unreachable/, `round ${round}`);
       }
       for (let round = 0; round < 12; round++) {
-        await waitUntil(async () => (await unrest(server.origin)) === '', 'all to end');
+        await waitUntil(async () => (await unrest(server.origin)) === '', 'all requests to end');
         await leave(randomOf(round), server.origin);
       }
-      await waitUntil(async () => (await unrest(server.origin)) === '', 'all to end');
+      await waitUntil(async () => (await unrest(server.origin)) === '', 'all requests to end');
       assert.equal(await rightText(), wanted);
     });
   });

@@ -816,7 +816,7 @@ describe('failures', () => {
     assert.equal(kinds.at(-1), 'abort');
     await waitUntil(
       async () => (await engine.stats()).requests.aborted === 2,
-      'both requests are aborted',
+      'both requests to be aborted',
     );
     assert.ok((await generateText({ ...greedy, model: wick(), prompt: 'Hello' })).text);
   });
@@ -843,7 +843,7 @@ describe('failures', () => {
     await reader.cancel();
     await waitUntil(
       async () => (await engine.stats()).requests.aborted === 1,
-      'the request is aborted',
+      'the request to be aborted',
     );
   });
 

@@ -1298,7 +1298,9 @@ describe('bodies', () => {
       const answered = handle(post(COMPLETIONS, {}, init));
       await turn();
       gone.abort();
-      const limit = new Promise((_, fail) => setTimeout(fail, 5000, new Error('it waits')).unref());
+      const limit = new Promise((_, fail) =>
+        setTimeout(fail, 5000, new Error('the request still waits')).unref(),
+      );
       assert.equal((await Promise.race([answered, limit])).status, 499);
       assert.equal(isCancelled, true);
     }

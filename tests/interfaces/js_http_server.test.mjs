@@ -53,7 +53,7 @@ test('if a client disconnects before the response, its signal is aborted and the
     );
   });
   await assert.rejects(fetch(url, { signal: stop.signal }), { name: 'AbortError' });
-  await waitUntil(() => isAborted && isCancelled, 'the server to notice it');
+  await waitUntil(() => isAborted && isCancelled, 'the server to detect the disconnect');
 });
 
 test('if a client disconnects during a response, its signal is aborted and reading stops', async (t) => {
@@ -75,7 +75,10 @@ test('if a client disconnects during a response, its signal is aborted and readi
   assert.equal(Buffer.from(value ?? []).toString(), 'first');
   assert.equal(signal?.aborted, false);
   stop.abort();
-  await waitUntil(() => isCancelled && Boolean(signal?.aborted), 'the server to notice it');
+  await waitUntil(
+    () => isCancelled && Boolean(signal?.aborted),
+    'the server to detect the disconnect',
+  );
 });
 
 test('a handler that throws ends only its own connection', async (t) => {

@@ -181,7 +181,7 @@ describe('stream', () => {
     assert.deepEqual(events, ['error', 'end', 'abort', 'end', 'abort', 'end', 'abort', 'end']);
     await waitUntil(
       async () => (await engine.stats()).requests.aborted === 3,
-      'all requests are aborted',
+      'all requests to be aborted',
     );
     // no caller waits, so no unhandled rejection may remain
     completions.stream(/** @type {any} */ ({ messages, maxtokens: 1 }));

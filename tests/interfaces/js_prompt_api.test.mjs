@@ -72,7 +72,7 @@ describe('availability', () => {
     const made = LanguageModel.create();
     await waitUntil(
       async () => (await LanguageModel.availability()) === 'downloading',
-      'the model is loading',
+      'the model to start loading',
     );
     go();
     (await made).destroy();
@@ -287,7 +287,7 @@ describe('create', () => {
     const session = await LanguageModel.create({ signal: later.signal });
     later.abort();
     await assert.rejects(session.prompt('Hello'), isAbort);
-    await waitUntil(async () => (await engine.kvStats()).sessions === 1, 'its pages are free');
+    await waitUntil(async () => (await engine.kvStats()).sessions === 1, 'its pages to be freed');
   });
 
   test('sampling: modes are supported; topK and temperature have no effect in pages', async (t) => {
@@ -1102,7 +1102,7 @@ describe('clone, abort, destroy', () => {
     assert.ok(session.contextUsage < 60);
     await waitUntil(
       async () => (await engine.stats()).requests.aborted === 2,
-      'both requests are aborted',
+      'both requests to be aborted',
     );
   });
 
@@ -1127,7 +1127,7 @@ describe('clone, abort, destroy', () => {
     ]) {
       await assert.rejects(call(), isAbort);
     }
-    await waitUntil(async () => (await engine.kvStats()).sessions === 0, 'its pages are free');
+    await waitUntil(async () => (await engine.kvStats()).sessions === 0, 'its pages to be freed');
   });
 });
 

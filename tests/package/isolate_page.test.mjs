@@ -137,7 +137,7 @@ describe('isolate in Chromium', { skip: locate('chromium').skip }, () => {
     await waitUntil(async () => {
       found = /** @type {any} */ (await look());
       return found !== undefined;
-    }, 'isolate has an answer');
+    }, 'the result of isolate');
     return /** @type {boolean} */ (found);
   }
 
@@ -342,7 +342,7 @@ async function isolateOnce(visit, look) {
   [asked, answers] = [[], []];
   for (const loads of [2, 3]) {
     await visit(server.url);
-    await waitUntil(() => answers.length === loads - 1, 'isolate has an answer');
+    await waitUntil(() => answers.length === loads - 1, 'the result of isolate');
     assert.deepEqual(answers, Array(loads - 1).fill('/answer?true'));
     assert.deepEqual(asked, Array(loads).fill('/'));
     assert.equal(await look(), true);

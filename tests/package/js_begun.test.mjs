@@ -96,7 +96,7 @@ test('a mismatched prefix is rejected with the byte position, a wrong type with 
   assert.equal(whole.result?.finishReason, 'stop');
 });
 
-describe('chat completions: a prefix next to response_format', () => {
+describe('chat completions: a prefix with response_format', () => {
   const turns = '{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}<assistant>';
   const templates = {
     plain: turns,

@@ -103,7 +103,7 @@ describe('HTTP', () => {
     source.close();
   });
 
-  test('from an offset: a part, a part that begins before the offset, the whole file', async () => {
+  test('from an offset: accepts a part (even one that begins earlier) or the whole file', async () => {
     const one = server([() => part(6)]);
     const stream = await one.source.open(0, 6);
     assert.deepEqual([stream.position, stream.size, one.asked[0].range], [6, 20, 6]);

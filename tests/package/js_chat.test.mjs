@@ -269,11 +269,11 @@ describe('turns that are interrupted', () => {
     assert.ok((await turn(chat, 'Hello')).text.length > 0);
     await waitUntil(
       async () => (await engine.stats()).requests.aborted === 1,
-      'the request is aborted',
+      'the request to be aborted',
     );
   });
 
-  test('so do throw() on the reply and disposing of it', async (t) => {
+  test('throw() on the reply and disposing of it also keep the partial reply', async (t) => {
     const { engine, chat } = await openChat(t);
     const thrown = chat.send('Tell me a story.', endless)[Symbol.asyncIterator]();
     await thrown.next();
@@ -287,7 +287,7 @@ describe('turns that are interrupted', () => {
     assert.ok((await turn(chat, 'Hello')).text.length > 0);
     await waitUntil(
       async () => (await engine.stats()).requests.aborted === 2,
-      'both requests are aborted',
+      'both requests to be aborted',
     );
   });
 
@@ -302,7 +302,7 @@ describe('turns that are interrupted', () => {
     assert.ok((await turn(chat, 'Hello')).text.length > 0);
   });
 
-  test('so does an error, and the chat continues', async (t) => {
+  test('an error leaves the history unchanged, and the chat continues', async (t) => {
     const { chat } = await openChat(t, { system });
     await turn(chat, 'Hello');
     const before = chat.history;

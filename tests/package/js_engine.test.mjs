@@ -209,7 +209,7 @@ describe('model sources', () => {
 });
 
 describe('stopping', () => {
-  test('an abort while loading ends it immediately and frees everything', async () => {
+  test('an abort during loading stops it immediately and frees everything', async () => {
     const controller = new AbortController();
     const [begun, again] = [new AbortController(), new AbortController()];
     let pulls = 0;
@@ -294,7 +294,7 @@ describe('stopping', () => {
     assert.equal(requests.running, 0, 'the cancelled request continued');
   });
 
-  test('a chat stream ends by its controller and by a signal', async (t) => {
+  test('a chat stream can be ended by its controller or by a signal', async (t) => {
     const engine = await openEngine(t);
     const body = { ...greedy, messages: [...question], stream: /** @type {const} */ (true) };
     const stream = await engine.chat.completions.create(body);

@@ -137,7 +137,7 @@ describe('conversations', { skip: shared.skip }, () => {
     assert.equal(next.content, alone.text);
   });
 
-  test('a handler takes images as data URLs', async (t) => {
+  test('a handler accepts images as data URLs', async (t) => {
     const engine = await open(t, first, { chatTemplate: texts });
     const handle = createHandler(engine);
     const bytes = Buffer.from(await ppmOf(image().image).arrayBuffer()).toString('base64');
@@ -391,7 +391,7 @@ describe('conversations', { skip: shared.skip }, () => {
 });
 
 describe('recordings', { skip: shared.skip }, () => {
-  /** @param {Float32Array} samples @param {number} rate @param {number} channels @returns {Buffer} a WAV file of 16 bits */
+  /** @param {Float32Array} samples @param {number} rate @param {number} channels @returns {Buffer} a 16-bit WAV file */
   function wavOf(samples, rate, channels) {
     const file = Buffer.alloc(44 + samples.length * channels * 2);
     file.write('RIFF', 0);

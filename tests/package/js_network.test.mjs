@@ -460,7 +460,7 @@ describe('faults that are reported', () => {
     await assertFails(createEngine({ blob: new Blob([pointer]) }), 'NOT_GGUF', words);
   });
 
-  test('headers that cannot be sent, before anything is requested', async (t) => {
+  test('headers that cannot be sent are reported before any request', async (t) => {
     const { url, asked } = await listen(t, (_, response) => response.end());
     const headers = { 'a b': 'c' };
     await assertFails(createEngine({ url, headers }), 'ARG', /"a b" cannot be sent/);

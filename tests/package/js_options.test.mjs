@@ -19,7 +19,7 @@ import {
 const question = /** @type {const} */ ([{ role: 'user', content: 'What is Wick?' }]);
 
 describe('options of the wrong type', () => {
-  test('an invalid folder, callback or signal is a typed error', async () => {
+  test('an invalid folder, callback or signal results in a typed error', async () => {
     await assert.rejects(createEngine({ file: root }), hasCode('IO'));
     const onProgress = /** @type {any} */ (5);
     await assert.rejects(createEngine({ file: 'a', onProgress }), hasCode('ARG'));

@@ -902,7 +902,7 @@ describe('storage full', () => {
     }
   });
 
-  /** A browser's storage whose files are full. @param {import('node:test').TestContext} t @param {object} file */
+  /** Storage without space for files. @param {import('node:test').TestContext} t @param {object} file */
   function pretendStorage(t, file) {
     /** @type {string[]} */
     const removed = [];

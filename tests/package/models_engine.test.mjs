@@ -76,7 +76,7 @@ describe('in Node', () => {
   test('a model is stored completely even if its engine is closed right after loading', async (t) => {
     for (let round = 0; round < 3; round++) {
       const { url, state } = await begin(t);
-      await store.clear(); // the same content is kept by other tests
+      await store.clear(); // other tests store the same content
       const first = await createEngine({ url, cache: true, threads: 1 });
       await first.close();
       const again = await openEngine(t, { url, cache: 'only' });
@@ -216,7 +216,7 @@ describe('a model given by name', () => {
   async function beginHub(t) {
     const hub = await startHub({ 'maker/tiny': { 'tiny-Q8_0.gguf': model } });
     t.after(() => hub.close());
-    await store.clear(); // the same content is kept by other tests
+    await store.clear(); // other tests store the same content
     return { hub: { endpoint: hub.url }, state: hub.state };
   }
 

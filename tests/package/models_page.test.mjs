@@ -279,7 +279,7 @@ test('Firefox: a record that another tab replaces always exists', {
 });
 
 /**
- * Two tabs request one model, and the one that downloads it is closed meanwhile.
+ * Two tabs request one model, and the tab that downloads it is closed during the download.
  * @param {import('node:test').TestContext} t
  * @param {{newPage: () => Promise<any>}} browser
  */

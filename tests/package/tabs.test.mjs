@@ -511,7 +511,7 @@ test('a frozen leader is reported and replaced, and becomes a follower when it r
   second.on('console', (message) => warned.push(message.text()));
   const frozen = await first.context().newCDPSession(first);
   await frozen.send('Debugger.enable');
-  await frozen.send('Debugger.pause'); // its page runs no line of code, as in a frozen tab
+  await frozen.send('Debugger.pause'); // its page runs no code, like a frozen tab
   assert.equal(await second.evaluate(say), text);
   assert.ok(
     warned.some((line) => /does not respond; this one takes over/.test(line)),

@@ -163,7 +163,7 @@ describe('levels', () => {
 describe('the plan', () => {
   const plan = (/** @type {string} */ name) => planOf(join(root, `tests/${name}.test.mjs`));
 
-  test('the queue follows from what a file imports, also through others', () => {
+  test('the queue depends on a file’s direct and indirect imports', () => {
     assert.equal(plan('pages/chat_pdf').queue, 'browser'); // imports browsers.mjs through chat_page.mjs
     assert.equal(plan('package/js_base').queue, 'cpu');
     assert.equal(plan('repository/run_tests').queue, 'cpu'); // mentions it only in a string

@@ -1,4 +1,4 @@
-// Starts the browsers of the tests: Chromium (playwright-core), Firefox (puppeteer-core) and
+// Starts browsers for tests: Chromium (playwright-core), Firefox (puppeteer-core) and
 // WebKitGTK (through its WebDriver protocol, which is implemented here).
 
 import { spawn } from 'node:child_process';

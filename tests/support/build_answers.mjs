@@ -1,6 +1,7 @@
 // Prints the output of one build of the package's modules as JSON: text, tokens and logit hashes of
 // many models, with a grammar, saved state and images.
-//   node build_answers.mjs DIST BUILD THREADS [VECTORS]    BUILD: e.g. simd128-threads; VECTORS: the shared folder's
+//   node build_answers.mjs DIST BUILD THREADS [VECTORS]
+// BUILD: e.g. simd128-threads; VECTORS: folder of the shared test vectors
 
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';

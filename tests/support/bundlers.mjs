@@ -74,7 +74,7 @@ export function openWorkshop() {
   };
   const page = { 'app.js': demo, 'index.html': html('app.js') };
 
-  /** @param {string} cwd @param {string} program below node_modules @param {string[]} args */
+  /** @param {string} cwd @param {string} program path in node_modules @param {string[]} args */
   const start = async (cwd, program, args) => {
     const env = { NEXT_TELEMETRY_DISABLED: '1', CI: '1', NO_COLOR: '1' };
     const result = await run(node(), [resolve(modules, program), ...args], { cwd, env });
@@ -92,7 +92,7 @@ export function openWorkshop() {
     return site;
   };
 
-  /** Each builds a site and returns its folder. @type {Record<string, () => Promise<string>>} */
+  /** Build a site and return its folder. @type {Record<string, () => Promise<string>>} */
   const builders = {
     vite: async () => {
       const cwd = project('vite', {

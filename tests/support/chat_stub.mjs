@@ -129,7 +129,7 @@ export const onBattery = `Navigator.prototype.getBattery = async () =>
 /**
  * @param {BrowserContext} context
  * @param {string} url
- * @param {{script?: string, isReady?: boolean, problems?: string[]}} [options] `script` runs before the page's own
+ * @param {{script?: string, isReady?: boolean, problems?: string[]}} [options] `script` runs before the page's scripts
  */
 export async function openStub(context, url, { script = '', isReady = true, problems = [] } = {}) {
   context.setDefaultTimeout(PATIENCE_MS);
@@ -180,7 +180,7 @@ export async function untilKept(page, condition) {
   for (const end = Date.now() + PATIENCE_MS; ; pauseMs = Math.min(200, pauseMs * 1.5)) {
     const kept = await readAll(page);
     if (condition(kept)) return kept;
-    assert.ok(Date.now() < end, `kept is ${JSON.stringify(kept)}`);
+    assert.ok(Date.now() < end, `stored records are ${JSON.stringify(kept)}`);
     await new Promise((settle) => setTimeout(settle, pauseMs));
   }
 }

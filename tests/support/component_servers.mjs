@@ -56,7 +56,7 @@ export function startWasmtime(name, options = {}) {
 
 /**
  * @param {string} name p2 or p3
- * @param {string} folder for it
+ * @param {string} folder for the component
  * @param {string} [model]
  * @returns {Promise<string>} the component with an embedded model
  */
@@ -76,7 +76,7 @@ export async function embedModel(name, folder, model = modelPath) {
 
 /**
  * @param {string} name p2 or p3
- * @param {string} folder for it
+ * @param {string} folder for the component
  * @param {string} [model]
  * @returns {Promise<string>} a component whose instances start with the model loaded
  */

@@ -68,7 +68,7 @@ async function startProxy(env) {
     fetch(`${origin}/health`)
       .then(({ ok }) => ok)
       .catch(() => false);
-  await waitUntil(async () => proxy.exitCode !== null || (await answers()), 'the fleet');
+  await waitUntil(async () => proxy.exitCode !== null || (await answers()), 'the fleet to respond');
   if (proxy.exitCode !== null) return undefined;
   const end = async () => {
     proxy.kill('SIGKILL');

@@ -9,8 +9,8 @@
 // empty.
 //
 // SHIM_CLOCK_STEP_US makes runs reproducible: clocks advance only when they are read, by this much
-// each time, or by up to SHIM_CLOCK_SPREAD times as much. SHIM_TIME_S is the time of day, in s
-// since 1970.
+// each time, or by up to SHIM_CLOCK_SPREAD times as much. SHIM_TIME_S is the time of day, in
+// seconds since 1970.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <stdio.h>

@@ -22,7 +22,7 @@ export const documentsIn = (...folders) =>
       .map((name) => `${folder}/${name}`),
   );
 
-/** CI=true means that nothing may be skipped. */
+/** CI=true means that no test may be skipped. */
 export const ci = process.env.CI === 'true';
 
 const edge = resolve(root, '.toolchain/edge');

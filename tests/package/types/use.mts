@@ -98,7 +98,7 @@ export async function pipelines(engine: Engine) {
   const [{ label, score }] = await classifier('a');
   // @ts-expect-error a task that does not exist
   await pipeline('translation', 'm.gguf');
-  // @ts-expect-error a pooling that does not exist
+  // @ts-expect-error a pooling type that does not exist
   await extractor('a', { pooling: 'max' });
   return [tensor, label, score];
 }
