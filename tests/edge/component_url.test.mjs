@@ -86,7 +86,7 @@ const faults = [
     (_, response, range) => give(response, range, { etag: `"${asked}"` }),
   ],
   [
-    'in a circle',
+    'with circular redirects',
     /too many redirects/,
     ({ headers }, response) =>
       void response.writeHead(302, { location: `http://${headers.host}/again` }).end(),

@@ -29,7 +29,7 @@ function namedIds(text) {
 /** @param {string} line */
 const cells = (line) => line.split('|').slice(1, -1);
 
-/** The rows of the tables of parts: seed | what it is | here | held by | spec | use. */
+/** The rows of the tables of parts: seed | purpose | in Wick | tested by | spec | use. */
 const parts = page.split('\n').filter((line) => /^\| .*`(?:src|include)\//.test(line));
 
 /** Returns the names in backticks in a cell. @param {string} text */
