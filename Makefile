@@ -1,9 +1,9 @@
-# Wick: `make help` says what can be made. Compilers and flags are in flags.mk.
+# Wick: `make help` lists the targets. Compilers and flags are in flags.mk.
 
 .DEFAULT_GOAL := all
 include flags.mk
 
-# As many jobs as processors; a -j on the command line wins.
+# As many jobs as processors, unless the command line has -j.
 MAKEFLAGS += --no-builtin-rules --no-builtin-variables $(if $(filter 0,$(MAKELEVEL)),-j$(shell nproc))
 SHELL := /bin/bash
 .DELETE_ON_ERROR:
@@ -15,15 +15,15 @@ comma := ,
 space := $(subst ,, )
 
 # ---- sources: new files are found automatically ----
-# Of the command line's programs one has the usual commands, the others have all. wick-lab is the same
-# program with the commands of src/lab; synth is in both.
+# The small command-line program has the common commands, the others have all. wick-lab is the same
+# program with the commands in src/lab; synth is in both.
 MEDIA_CLI_SRC := $(filter-out src/cli/media_options.c,$(wildcard src/cli/media*.c))
 CLI_SRC := $(filter-out src/cli/commands_usual.c $(MEDIA_CLI_SRC),$(wildcard src/cli/*.c)) $(wildcard src/lab/synth*.c)
 LAB_SRC := $(filter-out src/lab/synth%,$(wildcard src/lab/*.c))
 POSIX_SRC := src/platform/posix.c src/platform/pthreads.c
 # Entropy from the C library, on hosts that have it: WASI and Emscripten
 ENTROPY_SRC := src/platform/getentropy.c
-# Required by the specification but not by inference: linked into unit tests and fuzzers alone.
+# Required by the specification but not by inference: linked only into unit tests and fuzzers.
 REFERENCE_SRC := $(wildcard src/reference/*.c)
 # Encoders of images and audio
 MEDIA_SRC := $(wildcard src/media/*.c src/api/media*.c)
@@ -31,12 +31,12 @@ ENGINE_SRC := $(filter-out src/cli/% src/lab/% $(MEDIA_SRC) $(POSIX_SRC) $(ENTRO
   $(wildcard src/*.c src/*/*.c src/*/*/*.c))
 NATIVE_SRC := $(ENGINE_SRC) $(MEDIA_SRC) $(wildcard $(POSIX_SRC))
 WASI_SRC := $(ENGINE_SRC) $(ENTROPY_SRC) wasi/platform_wasi.c web/web_heap.c web/libc/string.c
-# Sources that the command line links there in addition to the engine
+# Sources that the WASI programs link in addition to the engine
 WASI_PROGRAM_SRC := $(CLI_SRC) src/cli/commands_usual.c $(LAB_SRC) wasi/malloc.c
-# Sources that the small program there lacks
+# Sources that the small WASI program leaves out
 WASI_MEDIA_SRC := $(MEDIA_SRC) $(MEDIA_CLI_SRC)
 WEB_SRC := $(ENGINE_SRC) $(MEDIA_SRC) $(wildcard web/*.c web/libc/*.c)
-# Sources that are compiled once more for each of LEVELS (flags.mk)
+# Sources that are also compiled for each of LEVELS (flags.mk)
 LEVEL_SRC := $(wildcard src/kernels/*_simd.c) \
   $(patsubst %,src/kernels/%.c,tile grids nvfp4 ternary)
 
@@ -48,12 +48,12 @@ ARM_TESTS := $(filter-out %_tsan_test answers_test,$(basename $(notdir $(wildcar
 FUZZERS := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/*_fuzz.c))
 WASI_PROGRAMS := $(patsubst %,build/wasi/%.wasm,wick wick-relaxed wick-full wick-full-relaxed)
 WEB_VARIANTS := simd128-single simd128-threads relaxed-single relaxed-threads
-# Always by clang, and with threads: every host of 64-bit addresses lets WebAssembly have shared memory, also where pages may not share it
+# Always compiled by clang, with threads: every host with 64-bit addresses supports shared WebAssembly memory, even if a page may not share it
 WIDE_VARIANTS := simd128-threads relaxed-threads
 WIDE_MODULES := $(WIDE_VARIANTS:%-threads=build/web/wick-%-wide.wasm)
 WEB_MODULES := $(foreach variant,$(WEB_VARIANTS),$(foreach part,.wasm -grammar.wasm -extras.wasm -media.wasm,build/$(WEB)/wick-$(variant)$(part)))
 
-# ---- what everything waits for: the toolchain (installed once) ----
+# ---- prerequisite of all targets: the toolchain (installed once) ----
 .PHONY: setup-core setup-dev setup-edge setup-bench setup-library setup-component setup-arm setup-all
 setup-core:
 	@tools/setup.sh core
@@ -73,8 +73,8 @@ setup-all:
 	@tools/setup.sh core dev browsers edge component bundlers text clients embed smollm2 bench library zig arm deploy rust
 
 # ---- objects ----
-# $(call objects,CONFIG,COMPILER,FLAGS,SOURCES): build/obj/CONFIG/SOURCE.o of each source, listed in
-# the variable objects_CONFIG; build/obj/CONFIG/list changes when a source comes or goes. The
+# $(call objects,CONFIG,COMPILER,FLAGS,SOURCES): build/obj/CONFIG/SOURCE.o for each source, listed in
+# the variable objects_CONFIG; build/obj/CONFIG/list changes when a source is added or removed. The
 # sanitizers need more of the toolchain.
 setup_of = $(if $(filter asan% tsan coverage fuzz,$(1)),setup-dev,setup-$(if \
   $(filter emscripten% web-emcc%,$(1)),library,$(if $(filter arm,$(1)),arm,core)))
@@ -98,8 +98,8 @@ MODULE_CONFIGS := wasi wasi-relaxed $(WEB_VARIANTS:%=$(WEB)-%) $(WIDE_VARIANTS:%
 $(foreach config,$(MODULE_CONFIGS),\
   $(eval build/obj/$(config)/web/libc/string.o: file_flags := $(STRING_FLAGS))\
   $(eval build/obj/$(config)/wasi/malloc.o: file_flags := $(MALLOC_FLAGS)))
-# Code that runs once per load, request or step is optimized for size: flags.mk, docs/build.md. Make
-# would take the later of two levels, and ignores a name without a source.
+# Code that runs once per load, request or step is optimized for size: flags.mk, docs/build.md. These
+# errors are needed because make would use the later of two levels and ignore a name without a source.
 MODULE_SRC := $(sort $(WEB_SRC) $(WASI_SRC) $(WASI_PROGRAM_SRC))
 of_modules = $(filter $(1:%=%.c),$(MODULE_SRC))
 twice := $(filter $(SHORTEST_SOURCES:%=%.c),$(call of_modules,$(SHORT_SOURCES)))
@@ -144,11 +144,11 @@ $(eval $(call objects,fuzz,$(NATIVE_CC),$(call test_flags,$(FUZZ_FLAGS)),$(NATIV
 all: native wasi web dist ## native, wasi, web and dist, and prints sizes (the default)
 	@$(NODE) tools/build/sizes.mjs
 
-native: build/native/wick build/native/wick-lab ## the command line, build/native/wick, and wick-lab for those who work on Wick
-wasi: $(WASI_PROGRAMS) build/wasi/wick-lab.wasm ## the command line for WASI runtimes: a small program, and one with everything
-web: $(WEB_MODULES) $(WIDE_MODULES) ## the browser's modules (COMPILER=emcc: by Emscripten's compiler, in build/web-emcc)
+native: build/native/wick build/native/wick-lab ## the command-line program build/native/wick, and wick-lab for developers of Wick
+wasi: $(WASI_PROGRAMS) build/wasi/wick-lab.wasm ## the command-line program for WASI runtimes: a small one, and one with everything
+web: $(WEB_MODULES) $(WIDE_MODULES) ## the modules for browsers (COMPILER=emcc: compiled by Emscripten, in build/web-emcc)
 
-# $(call levels,CONFIG): the objects of its levels
+# $(call levels,CONFIG): the objects of all levels
 levels = $(foreach level,$(LEVELS),$(objects_$(1)-$(level)))
 # $(call others,CONFIG,SOURCES): objects of CONFIG without those of SOURCES
 others = $(filter-out $(patsubst %.c,build/obj/$(1)/%.o,$(2)),$(objects_$(1)))
@@ -166,8 +166,8 @@ build/arm/wick: $(objects_arm) build/obj/arm/list
 	$(Q)$(ARM_CC) $(objects_arm) $(ARM_LINK) $(NATIVE_RELEASE_LINK) -o $@
 
 # $(call linked,CONFIG,NAME,COMPILER AND LINK FLAGS,SOURCES LEFT OUT): links CONFIG's objects. The linked file keeps its
-# names for profilers and disassemblers; the modules that are shipped do not. Its map says where functions
-# are from.
+# symbol names for profilers and disassemblers; the shipped modules do not. Its map lists the object of each
+# function.
 define linked
 linked_$(1)_$(2) := $(call others,$(1),$(4))
 build/obj/$(1)/$(2).wasm: $$(linked_$(1)_$(2)) build/obj/$(1)/list flags.mk
@@ -180,7 +180,7 @@ web_link = $(WEB_LINK) $(if $(findstring threads,$(1)),$(WEB_THREADS_LINK))
 $(foreach config,wasi wasi-relaxed,\
   $(eval $(call linked,$(config),wick,$(WASM_CC) $(WASI_LINK) $(WASI_SMALL_LINK),$(EXTRAS_SOURCES:%=%.c) src/cli/commands_all.c $(LAB_SRC) $(WASI_MEDIA_SRC)))\
   $(eval $(call linked,$(config),wick-full,$(WASM_CC) $(WASI_LINK),src/cli/commands_usual.c $(LAB_SRC))))
-# wick-lab submits no conversations, so it does without templates.
+# wick-lab submits no conversations, so it needs no templates.
 $(foreach config,wasi wasi-relaxed,\
   $(eval $(call linked,$(config),wick-lab,$(WASM_CC) $(WASI_LINK) $(WASI_SMALL_LINK),src/api/conversation.c src/cli/commands_usual.c src/cli/commands_all.c)))
 $(foreach variant,$(WEB_VARIANTS),$(eval $(call linked,$(WEB)-$(variant),wick,$(WEB_CC) $(call web_link,$(variant)))))
@@ -248,10 +248,10 @@ include library/library.mk
 include component/component.mk
 
 # ---- tests ----
-# Each tests/c/*/NAME_test.c is a program: native with sanitizers, and as WASI modules over the objects
-# that are shipped; build/test/release/NAME is it natively without sanitizers, to measure. Its name is unique,
-# and its object is build/obj/CONFIG/units/NAME.o. Helpers that every test may use are in tests/c/support/, those
-# of fuzzers in tests/fuzz/.
+# Each tests/c/*/NAME_test.c becomes a native program with sanitizers, and WASI modules that link the
+# shipped objects; build/test/release/NAME is native without sanitizers, for measurements. Names are unique:
+# the object is build/obj/CONFIG/units/NAME.o. Helpers for all tests are in tests/c/support/, helpers for
+# fuzzers in tests/fuzz/.
 TEST_HELPERS := $(wildcard tests/c/support/*.c) $(REFERENCE_SRC) src/lab/summary.c src/lab/verdict.c
 FUZZ_HELPERS := $(filter-out %_fuzz.c,$(wildcard tests/fuzz/*.c)) \
   $(patsubst %,tests/c/support/%.c,gguf_files load_sink model_builder) $(REFERENCE_SRC)
@@ -303,7 +303,7 @@ $(eval $(call program,build/test/wasi-relaxed/%.wasm,wasi-relaxed,units,\
 .PHONY: test-programs test-native test-wasi test-arm arm fuzz-programs conformance fuzz check format layout
 test-native: setup-dev $(UNIT_TESTS:%=build/test/native/%) $(TSAN_TESTS:%=build/test/tsan/%) \
   build/test/host_shim.so
-# For LD_PRELOAD: a host without memory, and a fast clock.
+# For LD_PRELOAD: a host that runs out of memory, and a fast clock.
 build/test/host_shim.so: tests/support/host_shim.c | setup-dev
 	@mkdir -p $(@D)
 	$(Q)$(NATIVE_CC) -O1 -shared -fPIC -Wall -Wextra -Werror -o $@ $<
@@ -312,8 +312,8 @@ fuzz-programs: setup-dev $(FUZZERS:%=build/test/fuzz/%)
 arm: build/arm/wick $(foreach name,$(ARM_TESTS),build/test/arm/$(name) build/test/wasi/$(name).wasm build/test/wasi-relaxed/$(name).wasm)
 test-programs: test-native test-wasi fuzz-programs ## the C tests and fuzzers, built but not run
 
-# Which files are whose is in tests/plan.mjs. The last lines are the runner's counts, before them the tests that failed
-# and how long set-up, build and tests took; in CI the report is TAP.
+# tests/plan.mjs assigns files to groups. The output ends with the failed tests, the durations of setup, build and tests,
+# and the test runner's counts; in CI it is TAP.
 RUN_TESTS := $(NODE) tools/run_tests.mjs
 TEST_GROUPS := engine package interfaces pages edge repository
 main_build := all library edge test-native
@@ -328,26 +328,26 @@ changed_build = $(main_build) $(foreach group,$(shell $(RUN_TESTS) --list),$($(g
 .PHONY: test test-all test-changed $(TEST_GROUPS:%=test-%)
 test: BUILD = $(main_build)
 test: ARGUMENTS := --level main
-test: ## sets up, builds and runs what a change is likely to break: minutes
+test: ## sets up, builds and runs the tests that a change is likely to break: minutes
 test-all: BUILD = $(all_build)
 test-all: ARGUMENTS := --level all
 test-all: SETUP_MORE = @tools/setup.sh models || echo "test-all: tests of Gemma 3 will be skipped"
 test-all: ## sets up, builds and runs every test
 test-changed: BUILD = $(sort $(changed_build))
 test-changed: ARGUMENTS := --level changed
-test-changed: ## make test, and all tests of the groups that have changed since the last make test-all
+test-changed: ## make test, and all tests of groups with changes since the last make test-all
 test-engine: ## every test of the engine; also test-package, -interfaces, -pages, -edge, -repository
 $(TEST_GROUPS:%=test-%): BUILD = $($(@:test-%=%)_build)
 $(TEST_GROUPS:%=test-%): ARGUMENTS = --level all --group $(@:test-%=%)
 
-test-arm: setup-arm native wasi arm ## the engine on an emulated ARM64 processor, natively and in Node: bits equal to those of x86
+test-arm: setup-arm native wasi arm ## the engine on an emulated ARM64 processor, natively and in Node: results bit-identical to x86
 	$(Q)$(RUN_TESTS) tests/engine/arm.test.mjs
 
-# Tests that run the engine from dist/, over the package whose modules emcc has compiled
+# Tests that run the engine from dist/, with the package whose modules emcc has compiled
 .PHONY: emcc test-emcc
 emcc: all
 	@$(MAKE) --no-print-directory dist COMPILER=emcc
-test-emcc: setup-library emcc ## the package's tests over modules that emcc has compiled
+test-emcc: setup-library emcc ## the package's tests with modules compiled by emcc
 	$(Q)WICK_DIST=build/dist-emcc $(RUN_TESTS) $(shell grep -l support/package tests/package/*.test.mjs) tests/edge/emcc.test.mjs
 
 TIMES := build/test/times
@@ -361,31 +361,31 @@ test test-all test-changed $(TEST_GROUPS:%=test-%):
 	$(Q)WICK_TEST_TIMES="$$(echo $$(cat $(TIMES)))" $(RUN_TESTS) $(ARGUMENTS)
 
 CONFORMANCE_TESTS := $(filter conformance_%,$(UNIT_TESTS))
-conformance: setup-dev $(CONFORMANCE_TESTS:%=build/test/native/%) ## the seed systems' 80 cases, a line each
+conformance: setup-dev $(CONFORMANCE_TESTS:%=build/test/native/%) ## runs the seed systems' 80 cases and prints one line for each
 	$(Q)$(NODE) tools/conformance.mjs
 
-fuzz: fuzz-programs ## the fuzzers alone, each for FUZZ_SECONDS (60)
+fuzz: fuzz-programs ## runs only the fuzzers, each for FUZZ_SECONDS (60)
 	$(Q)FUZZ_SECONDS=$(or $(FUZZ_SECONDS),60) $(RUN_TESTS) tests/engine/fuzz.test.mjs
 
-# CI runs a twentieth of this: WICK_SEED is where random tests begin.
+# WICK_SEED is the first seed of random tests. CI runs a twentieth of this.
 SOAKS := tests/engine/c_units.test.mjs $(shell grep -l support/soak.mjs tests/*/*.test.mjs)
 .PHONY: outside
-outside: native ## runs suites of other projects and writes docs/outside.md
+outside: native ## runs test suites from other projects and writes docs/outside.md
 	@$(NODE) tools/outside/run.mjs
 
 .PHONY: soak coverage
-soak: setup-dev all test-native fuzz-programs ## runs of hundreds, of which CI does a twentieth (WICK_SEED=1)
+soak: setup-dev all test-native fuzz-programs ## runs random tests with 20 times as many cases as in CI (WICK_SEED=1)
 	$(Q)seed=$${WICK_SEED:-$$RANDOM$$RANDOM}; echo "soak: WICK_SEED=$$seed"; \
 	  WICK_SOAK=1 WICK_SEED=$$seed $(RUN_TESTS) $(sort $(SOAKS))
 
-coverage: setup-dev all $(UNIT_TESTS:%=build/test/coverage/%) ## lines and branches that tests run, by room (ONLY=c or js)
+coverage: setup-dev all $(UNIT_TESTS:%=build/test/coverage/%) ## lines and branches covered by tests, by folder (ONLY=c or js)
 	$(Q)LLVM=$(LLVM) ONLY='$(ONLY)' $(NODE) tools/coverage/run.mjs
 
-# Small faults, one at a time: do the tests see them? tools/mutants/run.mjs says what SEED, C, JS, ROOM,
-# AT, JOBS and RESUME are. It takes hours; CI does not run it.
+# Inserts small faults, one at a time, and checks whether the tests detect them. tools/mutants/run.mjs describes SEED,
+# C, JS, ROOM, AT, JOBS and RESUME. It takes hours; CI does not run it.
 .PHONY: mutants
 mutants: setup-dev all $(if $(filter 0,$(C)),,edge $(if $(filter component,$(ROOM)),,\
-  $(UNIT_TESTS:%=build/test/native/%) $(UNIT_TESTS:%=build/test/coverage/%) build/test/host_shim.so)) ## do the tests see faults? (SEED=1 C=300 JS=200 ROOM=kv RESUME=1)
+  $(UNIT_TESTS:%=build/test/native/%) $(UNIT_TESTS:%=build/test/coverage/%) build/test/host_shim.so)) ## checks whether the tests detect faults (SEED=1 C=300 JS=200 ROOM=kv RESUME=1)
 	$(Q)MUTANTS_CC='$(NATIVE_CC)' MUTANTS_AR='$(WASM_AR)' \
 	  MUTANTS_PLAIN_FLAGS='$(C_FLAGS) $(native_flags) $(LEVELS_FLAGS)' \
 	  MUTANTS_TEST_FLAGS='$(C_FLAGS) $(call test_flags,$(ASAN_FLAGS)) $(LEVELS_FLAGS) -g0' \
@@ -403,7 +403,7 @@ C_FILES := $(wildcard include/*.h src/*.[ch] src/*/*.[ch] src/*/*/*.[ch] web/*.[
   emscripten/*.[ch] component/*.[ch] library/*.[ch] tests/c/*/*.[ch] tests/fuzz/*.[ch] tests/library/*.[ch] examples/c/*.[ch] tools/bench/*.[ch] tools/bench/*/*.[ch])
 HEADERS := $(filter %.h,$(C_FILES))
 
-# $(call tidy,NAME,FLAGS,SOURCES): lints each source as one host compiles it
+# $(call tidy,NAME,FLAGS,SOURCES): lints each source with the flags of one host
 define tidy
 tidy: $(3:%=build/tidy/$(1)/%.ok)
 build/tidy/$(1)/%.ok: % .clang-tidy flags.mk $(HEADERS) | setup-dev
@@ -421,20 +421,20 @@ $(eval $(call tidy,web,$(WEB_FLAGS) $(RELAXED_FLAGS) $(WEB_THREADS_FLAGS),\
 $(eval $(call tidy,emscripten,$(EMSCRIPTEN_TIDY_FLAGS),emscripten/platform_emscripten.c))
 build/tidy/emscripten/emscripten/platform_emscripten.c.ok: | setup-library
 
-# The public header alone, as C and as C++; by gcc, too, where there is one.
+# Compiles the public header without other headers, as C and as C++; also with gcc if it is installed.
 HEADER_WARNINGS := -fsyntax-only -Wall -Wextra -Wpedantic -Werror
 header_check = $(1) -std=$(2) $(HEADER_WARNINGS) -x $(3) include/wick.h
 GCC := $(shell command -v gcc)
 GXX := $(shell command -v g++)
 
-check: check-quick tidy ## formats, lints and types, without changing a file
+check: check-quick tidy ## checks format, lint and types, without changing files
 # Checks that take seconds run before those that take minutes.
 check-quick: setup-dev
 	$(Q)$(if $(C_FILES),clang-format-$(LLVM) --dry-run -Werror $(C_FILES))
-	$(Q)$(NODE) tools/build/check_rooms.mjs
+	$(Q)$(NODE) tools/build/check_folders.mjs
 	$(Q)$(NODE) tools/build/check_callers.mjs
 	$(Q)$(NODE) tools/build/check_formats.mjs
-	$(Q)$(NODE) tools/build/check_js_rooms.mjs
+	$(Q)$(NODE) tools/build/check_js_folders.mjs
 	$(Q)$(NODE) tools/build/check_commits.mjs
 	$(Q)$(NODE) tools/build/layout.mjs --check
 	$(Q)$(call header_check,$(NATIVE_CC),c17,c) -Wconversion
@@ -446,64 +446,64 @@ check-quick: setup-dev
 	$(Q)$(NPX)biome ci --error-on-warnings .
 	$(Q)$(NPX)tsc --project tsconfig.json
 
-layout: ## writes the files that are generated from web/layout.mjs and include/options.mjs
+layout: ## generates files from web/layout.mjs and include/options.mjs
 	$(Q)$(NODE) tools/build/layout.mjs
 
-format: setup-dev ## rewrites the sources in the repository's format
+format: setup-dev ## formats the sources
 	$(Q)$(if $(C_FILES),clang-format-$(LLVM) -i $(C_FILES))
 	$(Q)$(NPX)biome check --write .
 
 # ---- other targets ----
 .PHONY: setup demo site release fleet bench-peers bench-browsers bench-curves bench-spread bench-wide bench-images sizes clean distclean help
-setup: setup-all ## installs all that building and testing needs (make does it automatically)
+setup: setup-all ## installs everything that building and testing need (make does it automatically)
 
-site: all ## all example pages as one folder for any host of static files: build/site
+site: all ## all example pages as one folder for any static host: build/site
 	$(Q)$(NODE) examples/site/build.mjs
 
-demo: all ## builds, serves the demo page with SmolLM2-135M and prints its address
-	@tools/setup.sh smollm2 || echo "demo: the page will offer its built-in model only"
+demo: all ## builds, serves the demo page with SmolLM2-135M and prints its URL
+	@tools/setup.sh smollm2 || echo "demo: the page will offer only its built-in model"
 	$(Q)$(NODE) examples/chat/serve.mjs
 
 release: setup-dev dist ## packs both npm packages into build/release and tries them; publishes nothing (REPOSITORY=https://...)
 	$(Q)REPOSITORY='$(REPOSITORY)' $(NODE) tools/build/release.mjs
 
-fleet: setup-edge dist edge ## 1 to 4 instances behind HAProxy: requests/s and prefix hits, and one that is killed
+fleet: setup-edge dist edge ## runs 1 to 4 instances behind HAProxy: requests/s, prefix hits, and a killed instance
 	$(Q)$(NODE) tools/bench/fleet.mjs $(if $(KIND),--kind $(KIND))
 	$(Q)$(RUN_TESTS) tests/edge/fleet.test.mjs
 
-# MODELS=shape:type,... compares these instead.
-bench-peers: setup-bench native dist ## Wick against wllama and native llama.cpp (QUICK=1: minutes)
+# MODELS=shape:type,... selects the models to compare.
+bench-peers: setup-bench native dist ## compares Wick with wllama and native llama.cpp (QUICK=1: minutes)
 	$(Q)$(NODE) tools/bench/peers.mjs $(if $(MODELS),--models '$(MODELS)')
 
-bench-browsers: setup-bench native dist ## Wick in Chromium, Firefox and WebKitGTK, with plain and relaxed SIMD
+bench-browsers: setup-bench native dist ## measures Wick in Chromium, Firefox and WebKitGTK, with plain and relaxed SIMD
 	$(Q)$(NODE) tools/bench/browsers.mjs
 
-bench-curves: native dist ## cost against context length and model size, into docs/benchmarks.md
+bench-curves: native dist ## measures cost by context length and model size, for docs/benchmarks.md
 	$(Q)$(NODE) tools/bench/curves.mjs
 
-bench-spread: setup-bench build/bench/spread-simd128.wasm build/bench/spread-relaxed.wasm ## measures weights in several memories on a page without isolation
+bench-spread: setup-bench build/bench/spread-simd128.wasm build/bench/spread-relaxed.wasm ## measures weights split over several memories on a page without isolation
 	$(Q)$(NODE) tools/bench/spread.mjs
 
-bench-wide: native dist ## a model of 5 GB in Node and Chromium: bits, loading, time of a token
+bench-wide: native dist ## checks the results of a 5 GB model in Node and Chromium and measures loading and time per token
 	$(Q)$(NODE) tools/bench/wide.mjs
 
-bench-images: setup-bench native dist ## a question about an image next to wllama and native llama.cpp
+bench-images: setup-bench native dist ## compares a question about an image with wllama and native llama.cpp
 	@tools/setup.sh images
 	$(Q)$(NODE) tools/bench/images.mjs
 
-bench-embeddings: setup-bench native dist ## vectors of texts next to transformers.js in one Chromium
+bench-embeddings: setup-bench native dist ## compares embeddings with transformers.js in the same Chromium
 	@tools/setup.sh embed
 	$(Q)$(NODE) tools/embed/models.mjs
 	$(Q)$(NODE) tools/bench/embeddings.mjs
 
-sizes: ## the raw and gzipped size of what was built
+sizes: ## prints the raw and gzipped sizes of the built files
 	@$(NODE) tools/build/sizes.mjs
 
-clean: ## removes what was built
+clean: ## removes the built files
 	rm -rf build dist
 
-distclean: clean ## removes the installed toolchain and packages, too
+distclean: clean ## also removes the installed toolchain and packages
 	rm -rf .toolchain node_modules
 
-help: ## this list
+help: ## prints this list
 	@grep -hE '^[a-z-]+:.*## ' Makefile library/library.mk component/component.mk | sed -E 's/:.*## /\t/' | expand -t 16

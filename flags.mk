@@ -1,4 +1,4 @@
-# Compilers and flags, each said once. The Makefile puts them together; docs/build.md gives reasons.
+# Compilers and flags, each defined once. The Makefile combines them; docs/build.md gives reasons.
 
 CHAIN := .toolchain
 LLVM := 19
@@ -26,7 +26,7 @@ else
   WASM_OPT := $(CHAIN)/bin/wasm-opt
   WASM_SPLIT := $(CHAIN)/bin/wasm-split
 endif
-# A user's own emsdk wins.
+# An emsdk installed by the user has priority.
 EMSCRIPTEN := $(if $(EMSDK),$(EMSDK)/upstream/emscripten,$(CHAIN)/emscripten/usr/share/emscripten)
 EMCC := $(EMSCRIPTEN)/emcc
 
@@ -39,9 +39,9 @@ RELEASE := -O3 -DNDEBUG
 CHECKED := -O1 -g
 # $(call in,FOLDER,NAMES): sources of a folder, without their suffix
 in = $(addprefix $(1)/,$(2))
-# How the sources of modules are optimized. A source is in one of the two lists, or in neither and built with -O3;
+# Optimization of module sources: a source is in one of the two lists, or in neither and built with -O3;
 # make stops when a source is in both or a name has no source (docs/build.md).
-# Code that runs once a load or a request: a short module, which is soon loaded and compiled, is worth more than speed.
+# For code that runs once per load or request, a small module, which loads and compiles quickly, matters more than speed.
 SHORTEST_FLAGS := -Oz
 SHORTEST_SOURCES := src/bench/% src/cli/% src/format/% src/lab/% src/metrics/% src/model/families/% src/platform/% src/quantize/% \
     src/reply/% src/store/% src/template/% src/tensor/% \
@@ -64,7 +64,7 @@ SHORTEST_SOURCES := src/bench/% src/cli/% src/format/% src/lab/% src/metrics/% s
     scheduler speculation swap thought) \
   $(call in,src/text,roles special special_index unicode vocabulary) \
   $(call in,src/thread,choice)
-# Code that runs once a step or a token: with -Oz decode takes 2 % longer.
+# Code that runs once per step or token: with -Oz, decoding takes 2 % longer.
 SHORT_FLAGS := -Os
 SHORT_SOURCES := $(call in,src/api,engine events) \
   $(call in,src/base,memory) \
@@ -80,17 +80,17 @@ SHORT_SOURCES := $(call in,src/api,engine events) \
   $(call in,web,exports extras_web)
 
 # ---- native ----
-# A helper thread and the command line are all that differs from the other hosts.
+# Only helper threads and the command line differ from the other hosts.
 NATIVE_FLAGS := -D_POSIX_C_SOURCE=200809L -DWICK_THREADS=1 -pthread
 NATIVE_LINK := -pthread -lm
-# WebAssembly's intrinsics by SIMDe, which makes the processor's own of them. Functions that are not
-# called are left out: each type has a product for every kind of dot.
+# SIMDe maps WebAssembly's intrinsics to those of the processor. Functions that are not called are
+# discarded, because each type has a matrix product for every kind of dot product.
 SIMDE_FLAGS := -DWICK_SIMDE=1
 NATIVE_RELEASE := $(RELEASE) -ffunction-sections -fdata-sections
 NATIVE_RELEASE_LINK := -Wl,--gc-sections
-# The sanitizer builds have the dots of relaxed SIMD, too, and trap where those depend on the CPU.
+# The sanitizer builds also have the dot products of relaxed SIMD, and trap if a result depends on the CPU.
 CHECKED_FLAGS := -DWICK_CHECKED_DOTS=1
-# Levels of processors for which the kernels are compiled once more; kernels.c asks the processor.
+# Processor levels for which the kernels are also compiled; kernels.c detects the level.
 ifeq ($(shell uname -m),x86_64)
   LEVELS := avx2 avxvnni
   LEVELS_FLAGS := -DWICK_LEVELS=1
@@ -103,28 +103,28 @@ TSAN_FLAGS := -fsanitize=thread
 FUZZ_FLAGS := $(ASAN_FLAGS) -fsanitize=fuzzer-no-link
 
 # ---- ARM64, by emulation (tools/setup.sh arm) ----
-# SIMDe is headers alone, the same for every processor, and not in the ARM64 tree.
+# SIMDe consists of headers that are the same for every processor and not in the ARM64 tree.
 ARM_CC := $(NATIVE_CC) --target=aarch64-linux-gnu --sysroot=$(CHAIN)/arm/root -idirafter /usr/include
 ARM_LINK := -fuse-ld=lld $(NATIVE_LINK)
 
 # ---- WebAssembly ----
-# Every engine that has 128-bit SIMD has these; relaxed SIMD and threads are found out at run time.
-# Of the kernels only those that are bound: nobody there chooses others by name.
+# Every host that supports 128-bit SIMD supports these; relaxed SIMD and threads are detected at run time.
+# WICK_ONE_KERNELS: modules contain only one kernel table, because kernels cannot be selected by name.
 WASM_FLAGS := -DWICK_ONE_KERNELS=1 -msimd128 -mnontrapping-fptoint -msign-ext -mmutable-globals
 RELAXED_FLAGS := -mrelaxed-simd
-# The stack comes first, so that an overflow traps instead of writing over data.
+# The stack is at the start of memory, so that an overflow traps instead of overwriting data.
 WASM_STACK_BYTES := 262144
 WASM_LINK := -Wl,--stack-first -Wl,-z,stack-size=$(WASM_STACK_BYTES)
 
 WASI_TARGET := --target=$(WASI_TRIPLE) --sysroot=$(WASI_SYSROOT)
 WASI_FLAGS := $(WASI_TARGET) $(WASM_FLAGS) -DWICK_THREADS=0
 WASI_LINK := $(WASI_TARGET) $(WASM_LINK)
-# wick.wasm is linked without EXTRAS_SOURCES: calls of these become traps, their addresses 0, and what only they
-# use goes, too. src/api/extras.c refuses what would come there. wick-full.wasm, of the same objects, shows
-# that nothing else is missing.
+# wick.wasm is linked without EXTRAS_SOURCES: calls to these become traps, their addresses 0, and code that only they
+# use is dropped. src/api/extras.c rejects everything that would call them. wick-full.wasm, linked from the same
+# objects, shows that nothing else is missing.
 WASI_SMALL_LINK := -Wl,--unresolved-symbols=ignore-all
 
-# The web build's compiler: clang, or Emscripten's without its C library and JavaScript (make web COMPILER=emcc).
+# The compiler of the web build: clang, or Emscripten's without its C library and JavaScript (make web COMPILER=emcc).
 COMPILER := clang
 ifeq ($(COMPILER),clang)
   WEB_CC := $(WASM_CC)
@@ -136,22 +136,22 @@ else ifeq ($(COMPILER),emcc)
   WEB := web-emcc
   DIST := build/dist-emcc
 else
-  $(error COMPILER is clang or emcc, not $(COMPILER))
+  $(error COMPILER must be clang or emcc, not $(COMPILER))
 endif
-# No C library but web/libc. Not -ffreestanding: it would turn small memcpys into calls.
+# The only C library is web/libc. No -ffreestanding: it would turn small memcpys into calls.
 WEB_FLAGS := $(WEB_TARGET) -DWICK_EXTRAS_APART=1 -nostdlibinc -isystem web/libc $(WASM_FLAGS)
-# Copies and fills are calls of web/libc/string.c, which says why; it alone has the instructions.
+# Copies and fills call web/libc/string.c, which explains why; only this file uses the bulk memory instructions.
 STRING_FLAGS := -fno-builtin -mbulk-memory
-# Else clang makes a calloc of the malloc and memset in wasi/malloc.c.
+# Otherwise clang combines malloc and memset in wasi/malloc.c into a calloc.
 MALLOC_FLAGS := -Oz -fno-builtin
 WEB_SINGLE_FLAGS := -DWICK_THREADS=0
 WEB_THREADS_FLAGS := -DWICK_THREADS=1 -matomics
-# Relocations are for tools/build/part_data.mjs. JavaScript makes the memory: WEB_MEMORY_INITIAL_BYTES to begin with, at most 4 GiB.
+# Relocations are for tools/build/part_data.mjs. JavaScript creates the memory: WEB_MEMORY_INITIAL_BYTES at first, at most 4 GiB.
 WEB_MEMORY_INITIAL_BYTES := 1048576
 WEB_LINK := $(WEB_TARGET) -nostdlib $(WASM_LINK) -Wl,--no-entry -Wl,--export=__stack_pointer -Wl,--export=__heap_base -Wl,--emit-relocs
 ifeq ($(COMPILER),emcc)
-  # emcc needs as settings what it gives the linker, too. -O0: it keeps relocations and runs no wasm-opt. Imports of
-  # JavaScript's functions are undefined symbols to it.
+  # emcc needs linker options as settings. With -O0 it keeps relocations and does not run wasm-opt. Functions imported
+  # from JavaScript are undefined symbols to it.
   WEB_LINK += -O0 -sSTACK_SIZE=$(WASM_STACK_BYTES) -sWASM_BIGINT -sERROR_ON_UNDEFINED_SYMBOLS=0 -sIMPORTED_MEMORY \
     -sINITIAL_MEMORY=$(WEB_MEMORY_INITIAL_BYTES) -sALLOW_MEMORY_GROWTH -sMAXIMUM_MEMORY=4GB
 else
@@ -159,20 +159,20 @@ else
 endif
 WEB_THREADS_LINK := -Wl,--shared-memory
 
-# The web build for models that need more than 4 GiB: 64-bit addresses (memory64). It is one module, without further ones, because who
-# downloads such a model does not wait for 400 KB, and with threads.
+# The web build for models that need more than 4 GiB: 64-bit addresses (memory64), with threads. It is a single module,
+# because 400 KB do not matter next to the download of such a model.
 WIDE_TARGET := --target=wasm64-unknown-unknown
 WIDE_FLAGS := $(WIDE_TARGET) -DWICK_EXTRAS_APART=1 -nostdlibinc -isystem web/libc $(WASM_FLAGS)
 WIDE_LINK := $(WIDE_TARGET) -nostdlib $(WASM_LINK) -Wl,--no-entry -Wl,--export=__stack_pointer -Wl,--export=__heap_base \
   -Wl,--import-memory -Wl,--initial-memory=$(WEB_MEMORY_INITIAL_BYTES) -Wl,--max-memory=17179869184
 
-# Only these passes: wasm-opt's usual ones reorder the kernels and make them slower.
+# Only these passes: wasm-opt's default passes reorder the kernels and make them slower.
 WASM_OPT_FLAGS := --low-memory-unused --optimize-added-constants-propagate --rse --vacuum --dae-optimizing \
   --enable-simd --enable-relaxed-simd --enable-threads --enable-bulk-memory \
   --enable-nontrapping-float-to-int --enable-sign-ext --enable-mutable-globals --enable-reference-types \
   --strip-debug --strip-producers --strip-target-features
 WASM_OPT_WIDE_FLAGS := $(WASM_OPT_FLAGS) --enable-memory64
-# The module of grammars has no kernels. After -Oz the further passes make it longer.
+# The grammar module has no kernels. After -Oz, the other passes make it larger.
 WASM_OPT_GRAMMAR_FLAGS := -Oz --converge $(filter-out --rse --vacuum --dae-optimizing,$(WASM_OPT_FLAGS))
 
 # Separate modules of the web builds (tools/build/split.mjs). This one is loaded when the first
@@ -183,9 +183,9 @@ GRAMMAR_SOURCES := $(call in,src/grammar,dfa exponents finish formats gbnf gramm
     schema_properties schema_refs schema_scalars schema_tasks schema_unique schema_values spell trie) \
   $(call in,src/reply,hold hold_calls hold_channels hold_slices)
 
-# This one is loaded with models that need it, and before a state is saved or loaded: src/api/extras.c says which
-# models these are, and tools/build/check_extras.mjs checks it at the link of the small WASI program. Code that
-# others run does not belong here.
+# This one is loaded with models that need it, and before a state is saved or loaded: src/api/extras.c lists these
+# models, and tools/build/check_extras.mjs checks the list when the small WASI program is linked. Code that other
+# models run does not belong here.
 EXTRAS_SOURCES := $(call in,src/kernels,attention_channels_simd attention_codes_simd fewbits fewbits_simd fp4 fp4_simd grid_points grids iq4 \
     iq4_simd kv_channels kv_codec kv_quant lowbits lowbits_simd nvfp4 recurrent recurrent_simd ternary) \
   $(call in,src/model/blocks,altup delta_net expert_adapters experts latent_attention laurel layer_inputs predictor \
@@ -204,11 +204,11 @@ MEDIA_SOURCES := $(call in,src/api,media media_prompt) \
   $(call in,src/media,audio_kinds audio_open conformer cost encode kinds layers layout measure metadata open patches plan \
     plan_audio project prompt qformer resample rows sound stem text_model vision_open weights)
 
-# ---- the C library, where others link (docs/c-library.md) ----
-# Neither clang nor emcc may let wasm-opt optimize the kernels: it reorders them, too.
+# ---- the C library, which users link (docs/c-library.md) ----
+# Neither clang nor emcc may run wasm-opt on the kernels: it would reorder them.
 LIBRARY_WASI_LINK := -O0 $(WASM_LINK)
 LIBRARY_EMSCRIPTEN_LINK := -O1 -sSTACK_SIZE=$(WASM_STACK_BYTES) -sALLOW_MEMORY_GROWTH=1 -sMAXIMUM_MEMORY=4GB
-# A page's main thread cannot wait for a worker to start, so helpers take an existing one.
+# A page's main thread cannot wait for a worker to start, so helper threads use existing workers.
 EMSCRIPTEN_THREADS_FLAGS := -DWICK_THREADS=1 -pthread
 EMSCRIPTEN_TIDY_FLAGS := --target=wasm32-unknown-emscripten --sysroot=$(EMSCRIPTEN)/cache/sysroot \
   $(EMSCRIPTEN_THREADS_FLAGS) -matomics -mbulk-memory

@@ -127,7 +127,7 @@ describe('make release', () => {
     for (const address of ['http://example.org/wick', 'example.org/wick', 'git@example.org:wick']) {
       const refused = release(clone.copy, { REPOSITORY: address });
       assert.equal(refused.code, 1);
-      assert.match(refused.err, /REPOSITORY is not an address of https/);
+      assert.match(refused.err, /REPOSITORY is not an https URL/);
     }
   });
 
@@ -150,11 +150,11 @@ describe('make release', () => {
     for (const fault of [
       /not committed: \?\? forgotten\.txt/,
       /not committed: M include\/wick\.h/,
-      /include\/wick\.h has version 0\.\d+\.77, package\.json /,
+      /include\/wick\.h has version 0\.\d+\.77, but package\.json has /,
       /version\.js has version 9\.9\.9/,
       /CHANGELOG\.md begins with "## Next", not with "## \d/,
       /the demo model [\d.]+, not 7\.7\.7/,
-      /v[\d.]+ is another commit/,
+      /v[\d.]+ points to a different commit/,
     ]) {
       assert.match(err, fault);
     }
@@ -176,7 +176,7 @@ describe('make release', () => {
     assert.equal(code, 1);
     for (const fault of [
       /README\.md links to docs\/gone\.md/,
-      /integrity\.json has another hash of tabs\.js/,
+      /integrity\.json has the wrong hash for tabs\.js/,
       /dist\/tabs\.js names \//,
       /publint: [\s\S]*none\.d\.ts/,
     ]) {

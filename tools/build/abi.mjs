@@ -1,9 +1,9 @@
-// Compares the interface of include/wick.h with the first one of a libwick.so of the same name
+// Compares the interface of include/wick.h with the recorded one of the same libwick.so ABI version
 // (library/abi), with abidiff of Debian's abigail-tools. Both are built as libraries of empty
 // functions with debugging information.
 //
 //   node tools/build/abi.mjs            exits with 1, and shows why, if programs that link the earlier library would break
-//   node tools/build/abi.mjs --record   keeps this interface: before the first release with a name (docs/releasing.md)
+//   node tools/build/abi.mjs --record   records this interface: before the first release of an ABI version (docs/releasing.md)
 
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -17,7 +17,7 @@ const RULES = join(root, 'library/abi/changes.ini');
 /** abidiff's exit code has these bits. */
 const [FAILED, CHANGED] = [1 | 2, 4 | 8];
 
-/** @param {string} header @returns {string} the end of libwick.so's name: tools/build/shared_library.mjs */
+/** @param {string} header @returns {string} the suffix of libwick.so, as in tools/build/shared_library.mjs */
 export function abiOf(header) {
   const [major, minor] = ['MAJOR', 'MINOR'].map(
     (part) => new RegExp(`define WICK_VERSION_${part} (\\d+)`).exec(header)?.[1] ?? '',
@@ -44,7 +44,7 @@ const withFunctions = (code) =>
 
 /**
  * @param {string} code of a header
- * @returns {string} the code, with a function for each type that has a parameter of its size
+ * @returns {string} the code, with a function for each type whose parameter has the type's size
  */
 const withSizes = (code) =>
   [...code.matchAll(/^\} (wick_\w+);$/gm)].reduce(
@@ -55,7 +55,7 @@ const withSizes = (code) =>
 /**
  * @param {string} old
  * @param {string} fresh codes of headers
- * @returns {string} the second, without fields that use reserved room
+ * @returns {string} `fresh` without the fields that use reserved space
  */
 function withoutUsedRoom(old, fresh) {
   const structs = /^typedef struct (\w+) \{\n([^}]*) {2}uint64_t reserved\[\d+\];\n\} \1;$/gm;
@@ -86,8 +86,8 @@ function differ(sources, folder) {
 
 /**
  * @param {string} old a header
- * @param {string} fresh another one
- * @returns {string} how the second one breaks programs built with the first; '' if it does not
+ * @param {string} fresh the header to compare with it
+ * @returns {string} how `fresh` breaks programs built with `old`; '' if it does not
  */
 export function breaksOf(old, fresh) {
   const folder = mkdtempSync(join(tmpdir(), 'wick-abi-'));

@@ -1,10 +1,10 @@
-// Builds libwick.a from compiled objects, with names that cannot collide with a user's: symbols
+// Builds libwick.a from compiled objects, with symbols that cannot collide with a user's: symbols
 // that the objects define and wick.h does not are called wick__NAME in the archive. The objects
 // stay unchanged, so an archive has the same code that ships in programs and modules.
 //
 //   node tools/build/archive.mjs ARCHIVE OBJECT...
 //
-// LLVM's tools are those of $NM, $AR and $OBJCOPY.
+// $NM, $AR and $OBJCOPY select the LLVM tools.
 
 import { execFileSync } from 'node:child_process';
 import { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -29,7 +29,7 @@ const renamed = new Map(
   names.filter((name) => !name.startsWith('wick_')).map((name) => [name, `wick__${name}`]),
 );
 
-// The objects' copies keep their own names, because an archive's members are called like their files.
+// The objects' copies keep their own names, because members of an archive are named after their files.
 const work = `${archive}.objects`;
 rmSync(work, { recursive: true, force: true });
 const copies = objects.map((object) => join(work, relative('build/obj', object)));

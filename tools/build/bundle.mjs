@@ -1,9 +1,8 @@
-// Assembles the npm package in dist/: the bundles (the page's, the worker's, and one for each other
-// entry), their source maps, types, the engine's WebAssembly, the command line. Prints the
-// JavaScript's sizes.
+// Assembles the npm package in dist/: the bundles (for the page, the worker and each other
+// entry), their source maps, types, the engine's WebAssembly and the command line. Prints the
+// sizes of the JavaScript files.
 //
-//   node tools/build/bundle.mjs [--web build/web] [--out dist]   with the modules of a folder, into
-//   another
+//   node tools/build/bundle.mjs [--web build/web] [--out dist]   modules to include, output folder
 
 import { createHash } from 'node:crypto';
 import {
@@ -39,14 +38,14 @@ const common = {
   minify: true,
   target: ['es2022', 'chrome111', 'firefox111', 'safari16.4', 'node20'],
   legalComments: 'none',
-  sourcemap: 'linked', // with the sources in them
+  sourcemap: 'linked', // the maps contain the sources
   logLevel: 'warning',
 };
 
-/** In bytes. Lines are limited because Node prints the whole line of an uncaught error. */
+/** Line lengths to try, in bytes. Lines are limited because Node prints the whole line of an uncaught error. */
 const lineLimits = [1000, 1050, 1100, 1150, 1200, 1250, 1300];
 
-/** Addresses of files, and those that bundlers of pages find: Vite needs `import.meta.url` in one line. */
+/** URLs of files that bundlers must recognize: Vite needs `import.meta.url` on one line. */
 const addresses = /new\s+URL\(\s*"[^"]*"\s*,\s*import\s*\.\s*meta\s*\.\s*url\s*\)/g;
 const wholeAddresses = /new URL\("[^"\\\n]*", ?import\.meta\.url\)/g;
 
@@ -56,7 +55,7 @@ const isBroken = ({ path, text }) =>
   (text.match(addresses)?.length ?? 0) !== (text.match(wholeAddresses)?.length ?? 0);
 
 /**
- * Bundles into lines that do not break within the address of a file.
+ * Bundles with a line length that does not split the URL of a file.
  * @param {import('esbuild').BuildOptions} options
  */
 async function build(options) {
@@ -69,25 +68,25 @@ async function build(options) {
     }
     return;
   }
-  throw new Error(`with lines of ${lineLimits.join(', ')} bytes the address of a file is broken`);
+  throw new Error(`line limits of ${lineLimits.join(', ')} bytes all split the URL of a file`);
 }
 
-/** A bundle each. */
+/** Entries that are bundled separately. */
 const entries = [
   ...['index.js', 'chat.js', 'ai-sdk.js', 'prompt-api.js', 'pipeline.js', 'openai.js'],
   ...['node.js', 'isolate.js'],
 ];
 /**
- * Files that `wick-llm` loads at first use, built from its own rooms; `chat.js` does not belong to
- * a room.
+ * Files that `wick-llm` loads on first use, built from its own folders; `chat.js` uses none of
+ * them.
  */
 const later = ['models.js', 'sources.js', 'tabs.js', 'tasks.js'];
-/** Files of the package that others import unchanged. */
+/** Package files that other files import unchanged. */
 const apart = ['index.js', 'chat.js', ...later];
 
 /** @type {import('esbuild').Plugin} */
 const importsApart = {
-  name: 'files of the package stay separate',
+  name: 'keep package files separate',
   setup(within) {
     within.onResolve({ filter: /^\.\.\/\w+\.js$/ }, ({ path, resolveDir }) => {
       const name = path.slice('../'.length);
@@ -102,7 +101,7 @@ const importsApart = {
  * @type {import('esbuild').Plugin}
  */
 const importsWithin = {
-  name: 'files of the package are put together',
+  name: 'combine package files',
   setup(within) {
     const errors = join(root, 'js/base/errors.js');
     within.onResolve({ filter: /^\.\.\/index\.js$/ }, () => ({ path: errors }));
@@ -117,11 +116,11 @@ const importsWithin = {
 };
 
 /**
- * These bundles include rooms of the engine, but all errors must be instances of one class.
+ * These bundles include folders of the engine, but all errors must be instances of one class.
  * @type {import('esbuild').Plugin}
  */
 const errorsApart = {
-  name: 'the class of errors is that of the package',
+  name: 'use the error class of the package',
   setup(within) {
     const index = { path: './index.js', external: true };
     within.onResolve({ filter: /\/wick_error\.js$/ }, () => index);
@@ -177,7 +176,7 @@ function copyAll(from, to, names) {
   }
 }
 
-/** The maps name their sources relative to the package's final folder. */
+/** Makes the source paths in the maps relative to the package's final folder. */
 function moveSources() {
   for (const name of readdirSync(dist).filter((file) => file.endsWith('.js.map'))) {
     const map = JSON.parse(readFileSync(join(dist, name), 'utf8'));
@@ -193,10 +192,10 @@ await bundle();
 moveSources();
 copyAll('js', '.', /\.d\.ts$/);
 copyAll(options.web, 'wasm', /^wick-.*\.wasm$/);
-copyAll('build/web', 'wasm', /-wide\.wasm$/); // of one compiler
+copyAll('build/web', 'wasm', /-wide\.wasm$/); // always compiled by clang
 copyAll('build/wasi', 'wasi', /^wick-full.*\.wasm$/);
 
-/** The content type that `integrity` requires of each file that a page loads: pages and proxies can refuse other bytes. */
+/** Hashes of the files that a page loads, with which pages and proxies can reject modified files. */
 const integrity = Object.fromEntries(
   readdirSync(dist, { recursive: true, encoding: 'utf8' })
     .filter((name) => /\.(js|wasm)$/.test(name) && !/^(cli\.js|wasi)/.test(name))

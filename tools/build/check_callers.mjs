@@ -1,5 +1,5 @@
-// Checks that functions which headers under src/ declare are called: by the engine, a program or a host. Functions that only
-// tests use belong to src/reference, except for those that expose otherwise invisible state of a part.
+// Checks that functions declared in headers under src/ are called by the engine, a program or a host. Functions that only
+// tests use belong in src/reference, except for those that expose otherwise invisible state.
 
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -9,16 +9,16 @@ import { fileURLToPath } from 'node:url';
 const root = resolve(fileURLToPath(new URL('../..', import.meta.url)));
 
 /**
- * Functions that only tests call, with the reasons for their places.
+ * Functions that only tests call, and what each of them exposes.
  * @type {Record<string, string>}
  */
 const forTests = {
   gguf_writer_file_bytes:
-    'the number of bytes that a writer has declared, next to those that it wrote',
+    'the number of bytes that a writer has declared, to compare with what it wrote',
   loader_tensor_is_done: 'the progress of a loader, tensor by tensor',
-  reply_parser_steps: 'the work of a parser, which is bounded',
-  store_check: 'whether all records of a store agree',
-  tokenizer_kind: 'how the vocabulary was read',
+  reply_parser_steps: 'the number of steps of a parser, which is bounded',
+  store_check: 'whether all records of a store are consistent',
+  tokenizer_kind: 'the detected kind of the vocabulary',
 };
 
 /** @param {string} path @returns {string} without comments */
@@ -50,12 +50,12 @@ for (const header of headers) {
     /^(?!static|typedef)[a-z][\w *]*?\b(\w+)\([^;{]*\);/gm,
   )) {
     const isPasted = pasted.has(name.slice(0, name.lastIndexOf('_') + 1));
-    if ((counts.get(name) ?? 0) > 2 || isPasted) continue; // declared and defined
+    if ((counts.get(name) ?? 0) > 2 || isPasted) continue; // occurs not only in its declaration and definition
     if (!forTests[name]) faults.push(`${header}: nothing calls ${name}`);
   }
 }
 for (const name of Object.keys(forTests)) {
-  if (!counts.has(name)) faults.push(`tools/build/check_callers.mjs: there is no ${name}`);
+  if (!counts.has(name)) faults.push(`tools/build/check_callers.mjs: ${name} does not exist`);
 }
 for (const fault of faults) console.error(fault);
 process.exitCode = faults.length > 0 ? 1 : 0;

@@ -10,7 +10,7 @@ import { fileURLToPath } from 'node:url';
 
 const BASE = 'a732fd8622f56ac14c2ee59073bb4d83beb4c69b';
 const CHARACTERS_MAX = 72;
-/** Verbs that end like inflected forms. */
+/** Imperative verbs that end like inflected forms. */
 const verbs = new Set('bring feed embed exceed need proceed seed shed speed spread'.split(' '));
 
 /** @param {string} subject @returns {string | undefined} its fault */

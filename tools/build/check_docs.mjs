@@ -1,7 +1,7 @@
-// Checks that the files which documents and comments name exist: in a document every path or file name in
-// backticks, in a source every path that begins with a folder of the repository. NAME, * and {a,b}
-// stand for anything. Files that exist only after a build are not checked. Code that a document
-// quotes must be in the source (quoted_code.mjs).
+// Checks that files mentioned in documents and comments exist: in a document every path or file name in
+// backticks, in a source every path that begins with a folder of the repository. NAME and * match
+// anything, {a,b} matches either. Files that exist only after a build are not checked. Code that a
+// document quotes must be in the source (quoted_code.mjs).
 
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
@@ -14,7 +14,7 @@ const listed = execFileSync('git', ['ls-files', '-z'], { cwd: root, encoding: 'u
 const files = listed.split('\0').filter((file) => file && existsSync(join(root, file)));
 const known = files.map((file) => `/${file}`).join('\n');
 
-/** Files of a build, or names of the package's files in the form that users see. */
+/** Build outputs, and names of package files as users see them. */
 const isMade = /^(\.ci|\.toolchain|build|dist|lib|node_modules|wick-llm)\//;
 const namesFile = /^[\w.*{},-]+\.(?:[ch]|m?js|d\.ts|md|css|html|svg|sh|py|tsv)$/;
 const namesPath =
@@ -22,7 +22,7 @@ const namesPath =
 const inComment =
   /(?<![\w./<-])(?:component|docs|emscripten|examples|js|library|src|tests|tools|wasi|web)\/[\w*/-]+\.(?:[ch]|m?js|md)\b/g;
 
-/** @param {string} file @returns {RegExp | undefined} its comment lines, if it is a source */
+/** @param {string} file @returns {RegExp | undefined} matches its comment lines, if it is a source */
 function commentOf(file) {
   if (/\.(?:c|h|m?js|d\.ts)$/.test(file)) return /(?:\/\/|^ *\/\*|^ *\*).*$/gm;
   return /\.(?:mk|sh|py)$|Makefile$/.test(file) ? /# .*$/gm : undefined;
@@ -67,7 +67,7 @@ for (const file of files) {
   const names = comment ? namedInComments(text, comment) : namedInDocument(text);
   for (const name of new Set(names)) {
     if (exists(name)) continue;
-    console.error(`${file}: names ${name}, which does not exist`);
+    console.error(`${file}: refers to ${name}, which does not exist`);
     faults++;
   }
   if (comment) continue;

@@ -1,7 +1,7 @@
 // Checks, when the small WASI program is linked, that no part of EXTRAS_SOURCES (flags.mk) or
 // WASI_MEDIA_SRC (Makefile) can be called unless src/api/extras.c or src/cli/media_options.c allows
-// it: a call of a function that was left out would trap. Every symbol of extras that other objects
-// use must belong to one of the gates below, and the tables of extras.c must name exactly the
+// it: a call to a function that was left out would trap. Every symbol of extras that other objects
+// use must belong to one of the gates below, and the tables of extras.c must list exactly the
 // families, types and tokenizers that are not extras.
 //   NM=llvm-nm node tools/build/check_extras.mjs EXTRAS.o... -- OTHERS.o...
 
@@ -14,8 +14,8 @@ const root = resolve(fileURLToPath(new URL('../..', import.meta.url)));
 const read = (/** @type {string} */ path) => readFileSync(resolve(root, path), 'utf8');
 
 /**
- * The symbols of extras that others use, the sources that may use them, and the guards that keep
- * them from being called.
+ * The symbols of extras that other objects use, the sources that may use them, and the guards that
+ * keep the small program from calling them.
  */
 const gates = [
   { symbols: /^FAMILY_/, users: /^model\/family$/, by: 'FAMILIES' },
@@ -35,7 +35,7 @@ const gates = [
     users: /^kernels\/(kernels|attention_simd)$/,
     by: 'are_usual_kv',
   },
-  // only blocks that are extras use these rows of the tables of kernels
+  // only blocks that are extras use these rows of the kernel tables
   {
     symbols: /^(conv|delta|scan|ssd|wkv)_(scalar|simd128)$/,
     users: /^kernels\/(kernels|answers)$/,
@@ -65,7 +65,7 @@ const gates = [
     by: 'FAMILIES',
   },
   { symbols: /^store_/, users: /^(api\/state|schedule\/swap)$/, by: 'config.swap' },
-  // media_options.c refuses images if FULL_PROGRAM is not NULL
+  // media_options.c rejects images if FULL_PROGRAM is not NULL
   {
     symbols: /^(media_(request|chat|plan)_|wick_media_)/,
     users: /^cli\/(chat|inspect|logits|media_options|run)$/,
@@ -76,7 +76,7 @@ const gates = [
   { symbols: /^state_page_put$/, users: /^store\/cached$/, by: 'commands_usual' },
 ];
 
-/** Families outside of EXTRAS_SOURCES whose layers are extras, and these layers. @type {Record<string, string>} */
+/** Families outside EXTRAS_SOURCES whose layers are extras, and the kind of layer. @type {Record<string, string>} */
 const withExtraLayers = {
   'gemma-embedding': 'encoders',
   granitehybrid: 'recurrent layers',
@@ -99,7 +99,7 @@ function symbolsOf(objects) {
   const listed = execFileSync(nm, ['-A', ...objects], {
     encoding: 'utf8',
     maxBuffer: 1e8,
-    stdio: ['ignore', 'pipe', 'ignore'], // it names objects without symbols
+    stdio: ['ignore', 'pipe', 'ignore'], // stderr lists objects without symbols
   });
   return listed.split('\n').flatMap((line) => {
     const [, object, kind, name] = /^(.*?\.o):.* ([A-Z]) (\S+)$/.exec(line) ?? [];
@@ -127,12 +127,12 @@ for (const { object, kind, name } of symbolsOf(others)) {
   if (gate) used.add(gate);
   else {
     faults.push(
-      `src/${user}.c uses ${name} of src/${inExtras.get(name)}.c, which is left out: the small program ` +
-        'would trap there. Guard it in src/api/extras.c and name the guard in tools/build/check_extras.mjs.',
+      `src/${user}.c uses ${name} of src/${inExtras.get(name)}.c, which the small program leaves out: it ` +
+        'would trap there. Guard it in src/api/extras.c and add the guard to tools/build/check_extras.mjs.',
     );
   }
 }
-for (const gate of gates) if (!used.has(gate)) faults.push(`nothing uses the gate ${gate.symbols}`);
+for (const gate of gates) if (!used.has(gate)) faults.push(`the gate ${gate.symbols} is unused`);
 
 // ---- the tables of extras.c ----
 
@@ -159,7 +159,7 @@ function assertComplement(what, listed, isExtra) {
     if (extra === listed.has(name))
       faults.push(`src/api/extras.c: the ${what} '${name}' is ${extra ? '' : 'not '}extra code`);
   }
-  for (const name of listed) if (!isExtra.has(name)) faults.push(`there is no ${what} '${name}'`);
+  for (const name of listed) if (!isExtra.has(name)) faults.push(`unknown ${what} '${name}'`);
 }
 
 /** @type {Map<string, boolean>} */
@@ -178,7 +178,7 @@ for (const file of readdirSync(resolve(root, folder)).filter((name) => name.ends
 }
 assertComplement('architecture', wordsOf('FAMILIES'), families);
 
-/** @param {Iterable<string>} names @param {RegExp} pattern @returns {string[]} the matches of the pattern's group */
+/** @param {Iterable<string>} names @param {RegExp} pattern @returns {string[]} the matches of the pattern's first group */
 const found = (names, pattern) => [...names].flatMap((name) => pattern.exec(name)?.slice(1) ?? []);
 /** @type {Map<string, boolean>} */
 const types = new Map();

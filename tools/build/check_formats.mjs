@@ -1,4 +1,4 @@
-// Checks the formats that base/text.h reads: the compiler treats them as printf's, which have more features, such as widths.
+// Checks the format strings for base/text.h: the compiler treats them as printf formats, which have more features, such as widths.
 
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -10,7 +10,7 @@ const FUNCTIONS = 'fail_with output_format put report text_format work_fail jinj
 const call = new RegExp(`\\b(${FUNCTIONS.join('|')})\\(`, 'g');
 const known = /^%(?:%|(?:\.(?:\*|\d+))?s|c|(?:ll|l|z)?[diux]|g)/;
 
-/** @param {string} text @param {number} at after the opening bracket @returns {string} up to the closing one */
+/** @param {string} text @param {number} at after the opening parenthesis @returns {string} the text up to the closing one */
 function argumentsAt(text, at) {
   let [end, depth] = [at, 1];
   for (; depth > 0 && end < text.length; end++) {
@@ -22,7 +22,7 @@ function argumentsAt(text, at) {
   return text.slice(at, end - 1);
 }
 
-/** @param {string} text of all arguments @returns {string[]} the unknown string literals */
+/** @param {string} text all arguments @returns {string[]} the unsupported format specifiers */
 function unknownIn(text) {
   const literals = [...text.matchAll(/"((?:[^"\\]|\\.)*)"/g)].map(([, literal]) => literal);
   return literals.flatMap((literal) => {
@@ -49,7 +49,7 @@ for (const file of listed.split('\n').filter((path) => /\.[ch]$/.test(path))) {
     calls++;
     for (const spec of unknownIn(argumentsAt(text, index + match.length))) {
       const line = text.slice(0, index).split('\n').length;
-      console.error(`${file}:${line}: ${name} does not read '${spec}' (base/text.h)`);
+      console.error(`${file}:${line}: ${name} does not support '${spec}' (base/text.h)`);
       faults++;
     }
   }

@@ -1,6 +1,6 @@
-// Checks that no file of the repository has an address of a package registry (lock files included) or an absolute path of a
-// machine, that every C or JavaScript source has a first line that describes its purpose, and that
-// text follows the rules of writing_rules.mjs: documents, comments, errors, help, titles of tests,
+// Checks that no file in the repository contains a package registry's URL (lock files included) or an absolute path of a
+// machine, that the first line of every C or JavaScript source describes its purpose, and that
+// text follows the rules in writing_rules.mjs: documents, comments, errors, help, test titles,
 // and strings in JavaScript.
 //   node tools/build/check_text.mjs --counts prints the number of violations of each rule, by
 //   folder
@@ -41,23 +41,23 @@ function faultsOf(file, lines) {
   for (const [index, line] of lines.entries()) {
     const at = `${file}:${index + 1}`;
     const host = registries.find((name) => line.includes(name));
-    if (host) found.push(`${at}: names the registry host ${host}`);
-    if (machinePaths.test(line)) found.push(`${at}: an absolute path of one machine`);
+    if (host) found.push(`${at}: contains the registry host ${host}`);
+    if (machinePaths.test(line)) found.push(`${at}: contains an absolute path of a machine`);
   }
   const first = lines[0].startsWith('#!') ? lines[1] : lines[0];
   if (isSource && !/^(\/\/|\/\*)/.test(first ?? '')) {
-    found.push(`${file}:1: the first line does not say what the file is for`);
+    found.push(`${file}:1: the first line does not describe the file's purpose`);
   }
   return found;
 }
 
 /**
- * Files whose errors must name their subject. On the command line `wick: ` is printed before a
+ * Files whose errors must begin with their subject. The command line prints `wick: ` before a
  * message.
  */
 const withSubjects = /^js\/(?!cli|page\/request_options)|^js\/cli\/model_names\.js/;
 
-/** @param {string} file @param {string} text @returns {Record<'texts' | 'strings' | 'messages' | 'help', Found[]>} its texts for readers */
+/** @param {string} file @param {string} text @returns {Record<'texts' | 'strings' | 'messages' | 'help', Found[]>} the prose in it, by kind */
 function readableOf(file, text) {
   if (file.endsWith('.md')) return { texts: proseOf(text), strings: [], messages: [], help: [] };
   const isScript = /^(?:js|examples)\/.*\.m?js$/.test(file);
@@ -74,8 +74,8 @@ function readableOf(file, text) {
 /**
  * @param {string} file
  * @param {string} text
- * @returns {{rule: string, line: number, fault: string, isEnforced: boolean}[]} the places where
- * the text violates a rule
+ * @returns {{rule: string, line: number, fault: string, isEnforced: boolean}[]} the lines that
+ * violate a rule
  */
 function writingFaultsOf(file, text) {
   const { texts, strings, messages, help } = readableOf(file, text);
@@ -92,25 +92,25 @@ function writingFaultsOf(file, text) {
     ...texts.flatMap(({ line, text: words }) =>
       namelessSentences(words).map((sentence) => ({
         ...{ rule: 'subject', line, isEnforced },
-        fault: `a sentence without a named subject: ${sentence.slice(0, 40)}`,
+        fault: `sentence without a named subject: ${sentence.slice(0, 40)}`,
       })),
     ),
     ...messages
       .filter((one) => !namesSubject(one.text))
       .map(({ line }) => ({
         ...{ rule: 'error format', line, isEnforced: withSubjects.test(file) },
-        fault: 'an error that does not begin with its subject and a colon',
+        fault: 'error does not begin with its subject and a colon',
       })),
     ...help
       .filter((one) => !isVerbPhrase(one.text))
       .map(({ line }) => ({
         ...{ rule: 'help format', line, isEnforced },
-        fault: 'a line of --help that is not a verb phrase',
+        fault: '--help line is not a verb phrase',
       })),
   ];
 }
 
-/** @param {string} file @returns {string} the folder for which counts are shown */
+/** @param {string} file @returns {string} the folder under which its violations are counted */
 const countedAs = (file) =>
   file
     .split('/')

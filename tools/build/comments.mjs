@@ -1,4 +1,4 @@
-// Finds the text that people read in a source: its comments, a paragraph at a time, and its literal strings that are sentences.
+// Extracts the prose in a source: its comments, split into paragraphs, and its string literals of several words.
 
 /** @typedef {{line: number, text: string}} Found */
 
@@ -20,7 +20,7 @@ const tokensOf = [
 /** @param {string} file @returns {boolean} whether commentsOf() can read it */
 export const hasComments = (file) => tokensOf.some(({ names }) => names.test(file));
 
-/** @param {string} line of a comment @returns {string} without marks, code and types of JSDoc */
+/** @param {string} line of a comment @returns {string} the line without comment markers, code and JSDoc types */
 const wordsOf = (line) =>
   line
     .replace(/^\s*(?:\/\/+|\/\*+|\*+(?!\/)|#+)? ?/, '')
@@ -30,7 +30,7 @@ const wordsOf = (line) =>
 /**
  * @param {string} file
  * @param {string} text
- * @returns {Found[]} paragraphs; a tag of JSDoc, an item of a list and an empty line begin one
+ * @returns {Found[]} paragraphs; a JSDoc tag, a list item or an empty line begins a new one
  */
 export function commentsOf(file, text) {
   const tokens = tokensOf.find(({ names }) => names.test(file))?.tokens;
@@ -64,7 +64,7 @@ export function commentsOf(file, text) {
     .filter((one) => one.text !== '');
 }
 
-/** @param {string} text a source in C @returns {Found[]} its literal strings of more than two words; neighbours are one */
+/** @param {string} text a C source @returns {Found[]} its string literals of more than two words; adjacent ones are joined */
 export function sentencesOf(text) {
   const code = text.replaceAll(new RegExp(slashes, 'g'), (comment) =>
     comment.replaceAll(/[^\n]/g, ' '),

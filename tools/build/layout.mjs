@@ -1,5 +1,5 @@
 // make layout: generates web/layout.h and js/wasm/layout.js from the list in web/layout.mjs, and the files in
-// option_files.mjs from include/options.mjs. With --check it changes nothing, and fails if one of
+// option_files.mjs from include/options.mjs. With --check it changes nothing and fails if one of
 // them is out of date.
 
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
@@ -16,7 +16,7 @@ const cTypes = {
 
 /** @param {string} name */
 const upper = (name) => name.toUpperCase();
-/** @param {string} name of C @returns {string} the one of JavaScript */
+/** @param {string} name in C @returns {string} the name in JavaScript */
 const bare = (name) => name.replace(/^(WICK|WEB)_/, '');
 
 /** @param {string} record @param {string} field @param {number | string} at @param {number | string} sizeBytes */
@@ -30,7 +30,7 @@ const assertSize = (record, sizeBytes) =>
 
 /** @typedef {Record<string, keyof typeof cTypes>} Fields */
 
-/** @param {Fields} fields @returns {{name: string, type: keyof typeof cTypes, at: number}[]} with their words */
+/** @param {Fields} fields @returns {{name: string, type: keyof typeof cTypes, at: number}[]} the fields with their word offsets */
 function placesOf(fields) {
   let next = 0;
   return Object.entries(fields).map(([name, type]) => {
@@ -40,7 +40,7 @@ function placesOf(fields) {
   });
 }
 
-/** @param {Fields} fields @returns {number} words of the record, a multiple of its alignment */
+/** @param {Fields} fields @returns {number} the record's size in words, a multiple of its alignment */
 function wordsOf(fields) {
   const types = Object.values(fields);
   const words = types.reduce((sum, type) => sum + (type === 'u64' ? 2 : 1), 0);
@@ -51,7 +51,7 @@ const sizes = { u32: 4, i32: 4, f32: 4, u64: 8, bool: 1, size: 4 };
 
 /**
  * @param {Fields} fields
- * @returns {{at: Record<string, number>, sizeBytes: number}} their offsets if addresses have 64
+ * @returns {{at: Record<string, number>, sizeBytes: number}} the offsets if addresses have 64
  * bits (see Passed.record in js/wasm/heap.js)
  */
 function wideOf(fields) {
@@ -70,12 +70,12 @@ function wideOf(fields) {
 /** @param {number} bytes */
 const alignEight = (bytes) => Math.ceil(bytes / 8) * 8;
 
-/** @param {number} narrow bytes @param {number} wide bytes if addresses have 64 bits */
+/** @param {number} narrow bytes @param {number} wide bytes with 64-bit addresses */
 const byWidth = (narrow, wide) => (narrow === wide ? narrow : `WEB_WIDTH(${narrow}, ${wide})`);
 
 /**
  * @param {Fields} fields
- * @returns {string} a letter for each 32-bit field: f for a float, a for an address or a size, u
+ * @returns {string} one letter per 32-bit field: f for a float, a for an address or a size, u
  * for others
  */
 const kindsOf = (fields) =>
@@ -145,7 +145,7 @@ function linesOfC() {
   ];
 }
 
-/** Only constants, which the bundler inlines. @returns {string[]} */
+/** Contains only constants, which the bundler inlines. @returns {string[]} */
 function linesOfJs() {
   /** @param {string} name @param {number} value */
   const constant = (name, value) => `export const ${name} = ${value};`;
@@ -198,7 +198,7 @@ function put(file, made) {
 
 /**
  * @param {string} file
- * @param {string} part the text between the lines that name it
+ * @param {string} part the part's name in the lines before and after it
  * @param {string[]} made
  */
 function putPart(file, part, made) {

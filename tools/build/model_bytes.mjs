@@ -1,6 +1,6 @@
-// The bytes of the weights of the chat page's good models, by their shapes: those of a dense
-// transformer are computed, and those of others are the size of the output of `wick synth SYNTH
-// TYPE -`.
+// Computes the size of the weights of the chat page's recommended models from their shapes. For a
+// dense transformer the size is calculated; for other models it is the size of the output of
+// `wick synth SYNTH TYPE -`.
 
 import { readFileSync } from 'node:fs';
 
@@ -11,12 +11,12 @@ export const shapes = JSON.parse(
   readFileSync(new URL('model_shapes.json', import.meta.url), 'utf8'),
 );
 
-/** Bytes of a block of 32 weights. @type {Record<string, number>} */
+/** Bytes per block of 32 weights. @type {Record<string, number>} */
 const blockBytes = { F16: 64, Q8_0: 34, Q4_0: 18, Q1_0: 4.5 };
 
 /**
  * @param {Shape} shape of a dense transformer
- * @param {string} type of its matrices; embeddings that are the output matrix, too, are at least Q6_K
+ * @param {string} type of its matrices; embeddings that are also the output matrix are at least Q6_K
  * @returns {number} bytes of all weights
  */
 export function bytesOfShape(shape, type) {

@@ -1,4 +1,4 @@
-// Writes the tables of models in the guide and in the package's README: download sizes are from
+// Writes the model tables in the guide and in the package's README: download sizes are from
 // examples/chat/good_models.json, speeds from docs/benchmarks.md.
 //   node tools/build/model_table.mjs --write
 
@@ -14,16 +14,16 @@ const models = JSON.parse(read('examples/chat/good_models.json'));
 const CONTEXT = 4096;
 const F16_BYTES = 2;
 
-/** The shape in the benchmarks, if its name is not the id of the model. @type {Record<string, string>} */
+/** Names of shapes in the benchmarks that differ from the model's id. @type {Record<string, string>} */
 const measuredAs = { 'bonsai-1.7b': 'qwen3-1.7b' };
 
 /**
- * Models from whose measured speed the speed of other models of the same type is computed.
+ * For each type, the model whose measured speed is scaled for models that were not measured.
  * @type {Record<string, string>}
  */
 const yardsticks = { Q8_0: 'smollm2-135m', Q4_0: 'qwen3-0.6b' };
 
-/** Decode on one thread by model and type, from docs/benchmarks.md. @returns {Map<string, number>} */
+/** Decoding speed on one thread by model and type, from docs/benchmarks.md. @returns {Map<string, number>} */
 function measuredSpeeds() {
   const text = read('docs/benchmarks.md');
   /** @type {Map<string, number>} */
@@ -47,7 +47,7 @@ function bytesOf(model, type = model.type) {
   return 'synth' in shape ? model.bytes : bytesOfShape(shape, type);
 }
 
-/** @param {any} model @returns {string} tokens per second, and their source */
+/** @param {any} model @returns {string} tokens per second, and where the number is from */
 function speedOf(model) {
   const id = measuredAs[model.id] ?? model.id;
   const exact = speeds.get(`${id} ${model.type}`);
@@ -64,7 +64,7 @@ function speedOf(model) {
 const rounded = (bytes) =>
   bytes < 1e9 ? `${Math.round(bytes / 1e6)} MB` : `${(bytes / 1e9).toFixed(1)} GB`;
 
-/** @param {any} model @returns {string} memory for the keys and values of a full context */
+/** @param {any} model @returns {string} the KV cache size for a full context */
 function cacheOf({ id }) {
   const shape = shapes[id];
   if ('synth' in shape) return '—';
@@ -94,7 +94,7 @@ export function modelTable(count = models.length) {
 }
 
 /**
- * The documents with a table, and the number of its rows.
+ * The documents with a table, and the number of rows in it.
  * @type {Record<string, number | undefined>}
  */
 const documents = { 'docs/guide/which-model.md': undefined, 'js/README.md': 5 };

@@ -1,4 +1,4 @@
-// Moves constant data that only the functions of one part read (strings and tables) into that
+// Moves constant data (strings and tables) that only the functions of one part read into that
 // part's module. The linker's relocations (--emit-relocs) and symbols show which function reads
 // which data, and which data points to other data.
 // https://github.com/WebAssembly/tool-conventions/blob/main/Linking.md
@@ -12,12 +12,12 @@ const SYMBOL_DATA = 1;
 const SYMBOL_SECTION = 3;
 const FLAG_UNDEFINED = 0x10;
 const FLAG_EXPLICIT_NAME = 0x40;
-/** Relocations that have an addend; those of memory are addresses of data. */
+/** Relocation types that have an addend, and those that refer to addresses of data. */
 const WITH_ADDEND = [3, 4, 5, 8, 9, 11];
 const OF_MEMORY = [3, 4, 5, 11];
 /**
- * A gap of fewer bytes between two pieces is cheaper than another piece. Its bytes are constant,
- * too.
+ * Pieces with a smaller gap between them are merged, because a segment of its own costs more. The
+ * bytes of the gap are constant, too.
  */
 const GAP_BYTES = 8;
 const I32_CONST = 0x41;
@@ -30,7 +30,7 @@ const MAIN = 128;
 /**
  * @param {Buffer} bytes
  * @param {string} wanted
- * @returns {Reader} the offset after the name of a custom section
+ * @returns {Reader} positioned after the name of the custom section
  */
 function customSection(bytes, wanted) {
   for (const { id, body } of sectionsOf(bytes)) {
@@ -47,7 +47,7 @@ function sectionOf(bytes, wanted) {
   return found;
 }
 
-/** @param {Buffer} bytes @returns {Range[]} the segments' bytes, in order */
+/** @param {Buffer} bytes @returns {Range[]} the bytes of each segment */
 function segmentsOf(bytes) {
   const reader = new Reader(bytes, sectionOf(bytes, DATA_SECTION).body);
   return Array.from({ length: reader.number() }, () => {
@@ -68,7 +68,7 @@ function segmentsOf(bytes) {
 /**
  * @param {Buffer} bytes
  * @param {Range[]} segments
- * @returns {(Range | undefined)[]} the range of each symbol that is data
+ * @returns {(Range | undefined)[]} the range of each data symbol
  */
 function symbolsOf(bytes, segments) {
   const reader = customSection(bytes, 'linking');
@@ -99,7 +99,7 @@ function symbolsOf(bytes, segments) {
   });
 }
 
-/** @param {Buffer} bytes @param {string} name @param {number} section @returns {{at: number, symbol: number}[]} addresses */
+/** @param {Buffer} bytes @param {string} name @param {number} section @returns {{at: number, symbol: number}[]} the relocated addresses */
 function addressesIn(bytes, name, section) {
   const { body } = sectionOf(bytes, section);
   const reader = customSection(bytes, name);
@@ -156,8 +156,8 @@ function readersOf(bytes, owners) {
 }
 
 /**
- * Removes data that only one part reads from the constant data, at the beginning of the linked data, and leaves zeros in its
- * place.
+ * Removes data that only one part reads from the constant data at the beginning of the linked data,
+ * and leaves zeros in its place.
  * @param {Buffer} bytes linked; changed
  * @param {number[]} owners the part of each defined function, or -1
  * @param {number} parts their number
@@ -185,13 +185,14 @@ export function takeData(bytes, owners, parts, address) {
   });
 }
 
-/** @param {number} value at least 0 @returns {number[]} with a sign */
+/** @param {number} value at least 0 @returns {number[]} a signed LEB128 number */
 const signedLeb = (value) =>
   value < 64 ? [value] : [(value & 127) | 128, ...signedLeb(Math.floor(value / 128))];
 
 /** @param {Buffer} bytes a part's module, without data @param {Piece[]} pieces @returns {Buffer} */
 export function appendData(bytes, pieces) {
-  if (sectionsOf(bytes).some(({ id }) => id === DATA_SECTION)) throw new Error('a part with data');
+  if (sectionsOf(bytes).some(({ id }) => id === DATA_SECTION))
+    throw new Error('the part already has data');
   if (pieces.length === 0) return bytes;
   const segments = pieces.map((piece) =>
     Buffer.concat([

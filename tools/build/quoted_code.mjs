@@ -1,14 +1,14 @@
-// Checks quotations of sources in documents: a fenced block right below a line that ends with a
-// file's name in backticks and a colon is that file's code. Each of its lines must be in the file,
+// Checks code quoted in documents: a fenced block right below a line that ends with a
+// file name in backticks and a colon quotes that file. Each of its lines must be in the file,
 // in this order; a line "..." means that lines are left out.
 
-/** A line that ends with a file in backticks and a colon, a fence, and all up to the next fence. */
+/** A line that ends with a file name in backticks and a colon, then a fenced block. */
 const quotes = /`([\w./-]+\.\w+)`:\n+```\w*\n([\s\S]*?)^```$/gm;
 
 /**
  * @param {string} document
- * @param {(path: string) => string | undefined} read gives the text of a file, if there is one
- * @returns {{quotes: number, faults: string[]}} the number of quotations, and their errors
+ * @param {(path: string) => string | undefined} read returns the text of a file, if it exists
+ * @returns {{quotes: number, faults: string[]}} the number of quotes, and their errors
  */
 export function checkQuotes(document, read) {
   const found = [...document.matchAll(quotes)];

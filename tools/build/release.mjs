@@ -1,6 +1,6 @@
 // make release: checks that this clone can be released, packs both packages into build/release/,
 // and tries the packs. It publishes nothing and changes no file outside of build/.
-// REPOSITORY=https://... is the public address of the sources.
+// REPOSITORY=https://... is the public URL of the sources.
 
 import { mkdirSync, rmSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
@@ -12,14 +12,14 @@ import { checkTree, checkVersions } from './release_state.mjs';
 const root = resolve(dirname(fileURLToPath(import.meta.url)), '../..');
 const folder = join(root, 'build/release');
 
-/** @param {string | undefined} address @returns {string[]} its faults */
-function checkRepository(address) {
-  if (!address) return [];
-  const isPublic = URL.canParse(address) && new URL(address).protocol === 'https:';
-  return isPublic ? [] : [`REPOSITORY is not an address of https: ${address}`];
+/** @param {string | undefined} url @returns {string[]} its faults */
+function checkRepository(url) {
+  if (!url) return [];
+  const isPublic = URL.canParse(url) && new URL(url).protocol === 'https:';
+  return isPublic ? [] : [`REPOSITORY is not an https URL: ${url}`];
 }
 
-/** @param {string[]} faults ends the program if there are any */
+/** Exits if there are faults. @param {string[]} faults */
 function stopAt(faults) {
   if (faults.length === 0) return;
   for (const fault of faults) console.error(`release: ${fault}`);
@@ -45,6 +45,6 @@ const flags = repository ? '--access public --provenance' : '--access public';
 for (const { file } of packs.toReversed()) console.log(`npm publish ${file} ${flags}`);
 if (!repository) {
   console.log(
-    'without REPOSITORY=https://... no pack names its sources, so npm refuses --provenance',
+    'without REPOSITORY=https://... the packs have no repository field, so npm rejects --provenance',
   );
 }

@@ -1,6 +1,6 @@
 // Checks the requirements of a pack: its documents link only to files in it, its hashes match its
-// files, it does not contain paths of the machine that built it, publint and arethetypeswrong find
-// nothing, and the engine answers in a project that installs it.
+// files, it does not contain paths on the machine that built it, publint and arethetypeswrong report
+// nothing, and the engine generates text in a project that installs it.
 
 import { execFileSync, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -46,14 +46,14 @@ export function checkIntegrity(folder) {
       const hash = createHash('sha384').update(readFileSync(path)).digest('base64');
       return integrity !== `sha384-${hash}`;
     })
-    .map(([name]) => `dist/integrity.json has another hash of ${name}`);
+    .map(([name]) => `dist/integrity.json has the wrong hash for ${name}`);
 }
 
-/** @param {string} folder @param {string} path one of this machine @returns {string[]} */
+/** @param {string} folder @param {string} path a path on this machine @returns {string[]} */
 export function checkPaths(folder, path) {
   return filesBelow(folder)
     .filter((name) => readFileSync(join(folder, name)).includes(path))
-    .map((name) => `${name} names ${path}`);
+    .map((name) => `${name} contains ${path}`);
 }
 
 /** @param {string} root @param {string} program @param {string[]} args @returns {string[]} */
@@ -63,7 +63,7 @@ function runCheck(root, program, args) {
   return status === 0 ? [] : [`${program}: ${stdout}${stderr}`.trim()];
 }
 
-/** @param {string} folder @returns {string[]} entries that have no types: programs, WebAssembly, JSON */
+/** @param {string} folder @returns {string[]} entries without types: programs, WebAssembly, JSON */
 function entriesWithoutTypes(folder) {
   const { exports } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
   return Object.entries(exports)
@@ -86,7 +86,7 @@ export function checkPack(root, file) {
   const untyped = entriesWithoutTypes(folder);
   const exempt = untyped.length > 0 ? ['--exclude-entrypoints', ...untyped] : [];
   return [
-    ...(size <= most ? [] : [`${name} has ${size} bytes packed, ${most} are allowed`]),
+    ...(size <= most ? [] : [`${name} is ${size} bytes packed, limit is ${most}`]),
     ...checkLinks(folder),
     ...checkIntegrity(folder),
     ...checkPaths(folder, root),
@@ -102,7 +102,7 @@ import { smallModelUrl } from 'wick-llm-demo-model';
 const engine = await createEngine({ url: smallModelUrl, threads: 1 });
 const text = await engine.generate('Once upon a time', { temperature: 0, maxTokens: 8 }).text();
 await engine.close();
-if (text.trim() === '') throw new Error('it answers nothing');
+if (text.trim() === '') throw new Error('the engine generated no text');
 `;
 
 /** Installs the packs without a network. @param {string} folder @param {Staged[]} packs @returns {string[]} */

@@ -1,5 +1,5 @@
-// Prepares a package for npm: its files in a separate folder, with a package.json that lacks the
-// fields which only a clone needs.
+// Prepares a package for npm: copies its files to a separate folder, with a package.json without
+// the fields that only a clone needs.
 
 import { execFileSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -20,7 +20,7 @@ function npmPack(cwd, ...args) {
   return JSON.parse(text)[0];
 }
 
-/** The README of users replaces the repository's, so its links start one folder higher. @param {string} path */
+/** The package's README comes from a folder below the root, so its links lose one `../`. @param {string} path */
 const packedReadme = (path) => readFileSync(path, 'utf8').replaceAll('](../', '](');
 
 /**

@@ -37,10 +37,10 @@ function checkTag(root, version) {
   const tag = git(root, 'tag', '--list', `v${version}`);
   if (tag === '') return [];
   const isHere = git(root, 'rev-parse', `${tag}^{commit}`) === git(root, 'rev-parse', 'HEAD');
-  return isHere ? [] : [`${tag} is another commit: a version is released once`];
+  return isHere ? [] : [`${tag} points to a different commit: a version can be released only once`];
 }
 
-/** @param {string} root @returns {string[]} places whose version is not that of package.json */
+/** @param {string} root @returns {string[]} files whose version differs from package.json */
 export function checkVersions(root) {
   const read = (/** @type {string} */ name) => JSON.parse(readFileSync(join(root, name), 'utf8'));
   const { version } = read('package.json');
@@ -56,7 +56,7 @@ export function checkVersions(root) {
   const model = read('examples/models/package.json').version;
   const locked = packages['examples/models'].version;
   return [
-    ...others.map(([name, one]) => `${name} has version ${one}, package.json ${version}`),
+    ...others.map(([name, one]) => `${name} has version ${one}, but package.json has ${version}`),
     ...(model === locked ? [] : [`package-lock.json has the demo model ${locked}, not ${model}`]),
     ...checkChangelog(root, version),
     ...checkTag(root, version),

@@ -1,10 +1,10 @@
-// Builds libwick.so from libwick.a: it has the same objects, and exports the names of wick.h with a
-// version.
+// Builds libwick.so from libwick.a: it has the same objects, and exports the symbols declared in
+// wick.h with a version.
 //
 //   node tools/build/shared_library.mjs FOLDER/libwick.so ARCHIVE VERSION LINK_FLAG...
 //
 // It writes libwick.so.VERSION, and the links libwick.so.ABI and libwick.so. While the major version is 0, minor versions may
-// break programs, so ABI has both numbers. The tools are those of $NM, $OBJCOPY and $CC.
+// break programs, so ABI has both numbers. $NM, $OBJCOPY and $CC select the tools.
 
 import { execFileSync } from 'node:child_process';
 import { rmSync, symlinkSync, writeFileSync } from 'node:fs';
@@ -29,7 +29,7 @@ writeFileSync(
   script,
   `WICK_${abi} { global: ${names.map((name) => `${name}; `).join('')}local: *; };\n`,
 );
-run(OBJCOPY, [`--set-symbols-visibility=${exported}=default`, archive, copy]); // all are hidden
+run(OBJCOPY, [`--set-symbols-visibility=${exported}=default`, archive, copy]); // the archive's symbols are all hidden
 run(CC, [
   ...['-shared', `-Wl,-soname,libwick.so.${abi}`, `-Wl,--version-script=${script}`],
   ...['-Wl,-Bsymbolic', '-Wl,-z,defs', '-Wl,--whole-archive', copy, '-Wl,--no-whole-archive'],

@@ -1,9 +1,9 @@
-// Compares the gzipped sizes of the built files with those of docs/sizes.md. A file may be 3 %
-// larger than its row there, and some files have a goal that they may not exceed. The tests of
-// modules, package and chat page call sizeFault.
+// Compares the gzipped sizes of the built files with those in docs/sizes.md. A file may be 3 %
+// larger than its row there, and some files have a size limit (goal). The tests of the modules, the
+// package and the chat page call sizeFault.
 //   node tools/build/sizes.mjs            prints the table (make does it after each build)
-//   node tools/build/sizes.mjs --write    writes today's sizes into docs/sizes.md: commit it with the reason
-//   node tools/build/sizes.mjs FOLDER     prints the archives below a folder
+//   node tools/build/sizes.mjs --write    writes the current sizes to docs/sizes.md: commit it with the reason
+//   node tools/build/sizes.mjs FOLDER     prints the sizes of the archives below a folder
 
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -16,11 +16,11 @@ import { gzipSync } from 'node:zlib';
 const root = resolve(fileURLToPath(new URL('../..', import.meta.url)));
 const document = join(root, 'docs/sizes.md');
 const HEADROOM = 0.03;
-/** Rows that are not files. */
+/** Names of rows that are not files. */
 export const CHAT_PAGE = 'the chat page until it can be used';
 export const PACKAGE = 'the npm package, packed';
 
-/** The largest number of bytes that a row may have. @type {[name: RegExp, bytes: number][]} */
+/** Size limits of rows. @type {[name: RegExp, bytes: number][]} */
 const goals = [
   [/^build\/web\/.*-wide\.wasm$/, 430_000],
   [/^build\/web\/wick-\w+-(single|threads)\.wasm$/, 240_000],
@@ -64,7 +64,7 @@ export function builtSizes() {
 
 /**
  * @param {string} site a folder with the built chat page
- * @returns {number} its own scripts, and those of the package that load with them
+ * @returns {number} the size of its own scripts and the package's scripts that load with them
  */
 export function chatPageBytes(site) {
   /** @param {string} name @param {Set<string>} found */
@@ -81,7 +81,7 @@ export function chatPageBytes(site) {
   return files.reduce((sum, name) => sum + gzippedBytes(join(site, name)), 0);
 }
 
-/** @returns {Map<string, number>} the lines of docs/sizes.md */
+/** @returns {Map<string, number>} the rows of docs/sizes.md */
 function tableSizes() {
   const rows = readFileSync(document, 'utf8').matchAll(/^- (.+?): ([\d,]+)/gm);
   return new Map(
@@ -101,12 +101,12 @@ const digits = (/** @type {number} */ bytes) => bytes.toLocaleString('en');
 export function sizeFault(name, bytes, table = tableSizes()) {
   const [listed, goal] = [table.get(name), goalOf(name)];
   if (goal && bytes > goal)
-    return `${name}: ${digits(bytes)} bytes, the goal is ${digits(goal)}. Make it smaller.`;
+    return `${name}: ${digits(bytes)} bytes, limit is ${digits(goal)}. Make it smaller.`;
   const raise =
     'If the growth is justified, run node tools/build/sizes.mjs --write and explain it in the commit.';
   if (listed === undefined) return `${name}: has no row in docs/sizes.md. ${raise}`;
   if (bytes <= listed * (1 + HEADROOM)) return undefined;
-  return `${name}: ${digits(bytes)} bytes, more than 3 % above the ${digits(listed)} of docs/sizes.md. ${raise}`;
+  return `${name}: ${digits(bytes)} bytes, more than 3 % above ${digits(listed)} in docs/sizes.md. ${raise}`;
 }
 
 // ---- the command ----

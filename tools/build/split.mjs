@@ -1,12 +1,12 @@
 // Splits a linked module into the code that every engine runs and parts that are loaded when something needs them (PARTS in
-// flags.mk). A part shares memory, table and functions with the first module (binaryen's
-// wasm-split). For a host, each is a complete module.
+// flags.mk). A part shares memory, table and functions with the first module (Binaryen's
+// wasm-split). To a host, each is a complete module.
 //
 //   node tools/build/split.mjs --linked FILE --map FILE --out PREFIX --part NAME=SOURCE,... [--part ...] [--wasm-split PROGRAM]
 //
-// writes PREFIX.main and PREFIX.NAME for each part. The linker's map has the object of each function; functions of the sources
-// (without .c) go to the part. Exports for a part are named after it and the module's bytes, so that a part of another build
-// does not link. Without wasm-split, the first module is the linked one, and the parts are empty.
+// writes PREFIX.main and PREFIX.NAME for each part. The linker's map lists the object of each function; functions from the
+// sources (without .c) are moved to the part. Exports for a part are named after it and a hash of the module, so a part of a
+// different build does not link. Without wasm-split, the first module is the linked one, and the parts are empty.
 
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -21,7 +21,7 @@ const FEATURES = [
   ...['sign-ext', 'mutable-globals', 'reference-types'],
 ].map((name) => `--enable-${name}`);
 
-/** @param {string} map the linker's @returns {string[]} the object of each defined function, in order */
+/** @param {string} map of the linker @returns {string[]} the object of each defined function, by function index */
 function objectsOf(map) {
   const lines = map.split('\n');
   const first = lines.findIndex((line) => / CODE$/.test(line)) + 1;
@@ -29,21 +29,22 @@ function objectsOf(map) {
   return lines.slice(first, last).flatMap((line) => /\s(\S+):\(.*\)$/.exec(line)?.[1] ?? []);
 }
 
-/** @param {string} map the linker's @returns {number} the address of the constant data */
+/** @param {string} map of the linker @returns {number} the address of the constant data */
 function constantsIn(map) {
   const found = /^ +([0-9a-f]+) +\w+ +\w+ \.rodata$/m.exec(map);
-  if (!found) throw new Error('the map has no constant data');
+  if (!found) throw new Error('the map does not list constant data');
   return Number.parseInt(found[1], 16);
 }
 
 /**
  * @param {Buffer} linked
  * @param {string[]} names of the defined functions
- * @returns {Buffer} the module with these names, and with no other custom section
+ * @returns {Buffer} the module with these names, without other custom sections
  */
 function named(linked, names) {
   const { sections, imported, defined } = readModule(linked);
-  if (defined !== names.length) throw new Error(`${defined} functions, ${names.length} in the map`);
+  if (defined !== names.length)
+    throw new Error(`the module has ${defined} functions, the map lists ${names.length}`);
   const list = names.flatMap((name, index) => [
     Buffer.from(leb(imported + index)),
     nameBytes(name),
@@ -84,12 +85,12 @@ function wasmSplit(args) {
 
 /**
  * @param {string[]} objects of the functions
- * @returns {string[]} a name for each, which begins with its part's name
+ * @returns {string[]} a name for each function that begins with the name of its part
  */
 function namesOf(objects) {
   for (const { sources } of parts) {
     const lost = sources.filter((source) => !objects.some((file) => file.endsWith(`/${source}.o`)));
-    if (lost.length > 0) throw new Error(`the module contains no part of ${lost.join(' ')}`);
+    if (lost.length > 0) throw new Error(`the module has no functions from ${lost.join(' ')}`);
   }
   return objects.map((file, index) => {
     const part = parts.find(({ sources }) =>

@@ -1,4 +1,4 @@
-// Reads and writes the binary format of WebAssembly, as far as split.mjs and part_data.mjs need it.
+// Reads and writes those parts of the WebAssembly binary format that split.mjs and part_data.mjs need.
 
 const IMPORT_SECTION = 2;
 const FUNCTION_SECTION = 3;
@@ -28,7 +28,7 @@ export class Reader {
     }
   }
 
-  /** @returns {number} a signed number of at most 32 bits */
+  /** @returns {number} a signed LEB128 number of at most 32 bits */
   signed() {
     let [value, shift, byte] = [0, 0, 0];
     do {

@@ -1,6 +1,6 @@
-// Renames the symbols of a WebAssembly object file: the tool conventions' symbol table in the custom
-// section "linking", and the import section, whose field names are those of undefined functions.
-// (llvm-objcopy renames those of ELF files only.)
+// Renames the symbols of a WebAssembly object file, in the symbol table (custom section "linking" of
+// the tool conventions) and in the import section, where undefined functions are listed by name.
+// (llvm-objcopy renames only symbols of ELF files.)
 // https://github.com/WebAssembly/tool-conventions/blob/main/Linking.md
 
 const CUSTOM_SECTION = 0;
@@ -59,7 +59,7 @@ function leb(value) {
 const nameBytes = (text) =>
   Buffer.concat([Buffer.from(leb(Buffer.byteLength(text))), Buffer.from(text)]);
 
-/** @param {number} id @param {Uint8Array} payload @returns {Buffer} a section, or a part of one */
+/** @param {number} id @param {Uint8Array} payload @returns {Buffer} a section or subsection */
 const part = (id, payload) => Buffer.concat([Buffer.from([id, ...leb(payload.length)]), payload]);
 
 /** Skips the limits of a table or a memory. @param {Reader} reader */
@@ -81,7 +81,7 @@ function skipImportType(reader) {
     skipLimits(reader);
   } else if (kind === 2) skipLimits(reader);
   else if (kind === 3 || kind === 4) reader.take(2);
-  else throw new Error(`an import of kind ${kind} is not known`);
+  else throw new Error(`unknown kind of import: ${kind}`);
 }
 
 /** @typedef {(name: string) => string} Rename */
@@ -101,7 +101,7 @@ function renameImports(payload, rename) {
   return Buffer.concat(out);
 }
 
-/** @param {Reader} reader @param {Rename} rename @returns {Buffer} a symbol of the table */
+/** @param {Reader} reader @param {Rename} rename @returns {Buffer} an entry of the symbol table */
 function renameSymbol(reader, rename) {
   const [kind] = reader.take(1);
   const flags = reader.number();
@@ -142,7 +142,7 @@ function renameLinking(payload, rename) {
 
 /**
  * @param {Uint8Array} object
- * @param {Map<string, string>} names the symbols to rename, whether defined there or not
+ * @param {Map<string, string>} names the new names of symbols, defined or undefined
  * @returns {Buffer}
  */
 export function renameSymbols(object, names) {

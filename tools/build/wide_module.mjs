@@ -14,7 +14,7 @@ const I64 = 0x7e;
 /**
  * @param {Buffer} bytes
  * @param {number} wanted
- * @returns {Reader} a reader at the number of its items
+ * @returns {Reader} a reader positioned at the section's item count
  */
 function readSection(bytes, wanted) {
   const found = sectionsOf(bytes).find(({ id }) => id === wanted);
@@ -22,7 +22,7 @@ function readSection(bytes, wanted) {
   return new Reader(bytes, found.body);
 }
 
-/** @param {Reader} reader @returns {string} a letter for each value */
+/** @param {Reader} reader @returns {string} one letter per value */
 const kinds = (reader) =>
   Array.from({ length: reader.number() }, () =>
     reader.bytes[reader.at++] === I64 ? 'a' : '.',
@@ -71,7 +71,7 @@ const imports = importsOf(bytes);
 const found = [...imports, ...exportsOf(bytes, imports.length)];
 const names = new Set(found.map(([name]) => name));
 if (names.size < found.length)
-  throw new Error('an imported and an exported function have one name');
+  throw new Error('an imported and an exported function have the same name');
 const calls = found
   .map(([name, type]) => /** @type {const} */ ([name, types[type]]))
   .filter(([, { params, result }]) => `${params}${result}`.includes('a'));

@@ -1,5 +1,5 @@
-// Rules of plain English that a program can check: words to replace, subjects with which no
-// sentence may begin, and the format of errors and of --help. check_text.mjs enforces them;
+// Rules of plain English that a program can check: words to replace, subjects that may not begin a
+// sentence, and the format of errors and of --help. check_text.mjs enforces them;
 // --counts shows the number of violations of each.
 
 /**
@@ -214,7 +214,7 @@ export const namelessSentences = (text) =>
     .filter(([sentence], at, all) => text[all[at].index + sentence.length] !== '?')
     .map(([sentence]) => sentence.replace(/^[.!?:] /, ''));
 
-/** @param {string} text a document @returns {{line: number, text: string}[]} paragraphs without code, links' addresses and comments */
+/** @param {string} text a document @returns {{line: number, text: string}[]} paragraphs without code, link targets and comments */
 export function proseOf(text) {
   const blank = (/** @type {string} */ code) => code.replaceAll(/[^\n]/g, '');
   const prose = text
@@ -240,7 +240,7 @@ const errors = new RegExp(
   'g',
 );
 
-/** @param {string} text a source in JavaScript @returns {{line: number, text: string}[]} its strings of three words or more */
+/** @param {string} text a JavaScript source @returns {{line: number, text: string}[]} its strings of three words or more */
 export const literalsOf = (text) =>
   [...text.matchAll(/(['"`])((?:(?!\1)[^\\\n]|\\.)*)\1/g)]
     .map(({ 2: words, index }) => ({
@@ -249,14 +249,14 @@ export const literalsOf = (text) =>
     }))
     .filter((one) => /[a-z] [a-z]+ [a-z]/.test(one.text));
 
-/** @param {string} text a source in JavaScript @returns {{line: number, text: string}[]} the messages of its errors */
+/** @param {string} text a JavaScript source @returns {{line: number, text: string}[]} its error messages */
 export const errorsOf = (text) =>
   [...text.matchAll(errors)].map(({ 1: message, index }) => ({
     line: text.slice(0, index).split('\n').length,
     text: message.slice(1, -1).replaceAll(/\$\{[^}]*\}/g, 'VALUE'),
   }));
 
-/** @param {string} text a test in JavaScript @returns {{line: number, text: string}[]} the titles of its tests and groups */
+/** @param {string} text a JavaScript test @returns {{line: number, text: string}[]} the titles of its tests and groups */
 export const titlesOf = (text) =>
   [...text.matchAll(/\b(?:test|it|describe)(?:\.\w+)?\(\s*(['"`])((?:(?!\1)[^\\]|\\.)*)\1/g)].map(
     ({ 2: title, index }) => ({
@@ -266,7 +266,7 @@ export const titlesOf = (text) =>
   );
 
 /**
- * The beginnings of messages that name an option, a field or an address: `topK must be …`, `VALUE
+ * The beginnings of messages that name an option, a field or a URL: `topK must be …`, `VALUE
  * answered 404`, `unknown tool VALUE`.
  */
 const named =

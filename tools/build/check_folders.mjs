@@ -1,8 +1,7 @@
-// Checks includes: that a room under src/ includes only itself and the rooms above it, that engine
-// code uses only those parts of the C library that the freestanding web build has, that
-// include/wick.h compiles alone, that programs (the command line, the web's exports) use the engine
-// through it, and that the list and the picture of docs/architecture.md show these rooms in this
-// order.
+// Checks includes: a folder under src/ includes only itself and the folders above it, engine code
+// uses only the parts of the C library that the freestanding web build has, include/wick.h compiles
+// without other headers, and programs (the command line, the web's exports) use the engine through
+// it. The list and the diagram in docs/architecture.md must show these folders in this order.
 
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
@@ -10,16 +9,16 @@ import { fileURLToPath } from 'node:url';
 
 const root = resolve(dirname(fileURLToPath(import.meta.url)), '../..');
 
-const rooms = (
+const folders = (
   'base platform metrics thread format kernels tensor kv store quantize text template model ' +
   'media sample grammar reply load schedule api bench reference cli lab'
 ).split(' ');
 const engineHeaders = ['stdarg', 'stdint', 'stddef', 'stdbool', 'limits', 'stdatomic', 'string'];
-// SIMD intrinsics, and their emulation in the sanitizer builds
+// SIMD intrinsics, and their emulation in the sanitizer builds.
 const kernelHeaders = ['wasm_simd128.h', 'simde/'];
 
 /**
- * The headers that programs outside of the engine may include in addition to include/wick.h and
+ * The headers that programs outside the engine may include in addition to include/wick.h and
  * their own files: base and platform for the host; format, quantize and media for commands that read,
  * write or encode files without an engine.
  * @type {[file: RegExp, headers: RegExp][]}
@@ -38,9 +37,9 @@ const outside = [
   [/^src\/cli\/quantize/, /^(cli|base|quantize)\/|^platform\/platform\.h$/],
   [/^src\/cli\//, /^(cli|bench|base)\/|^platform\/platform\.h$/],
   [/^web\/exports\.c$/, /^(layout|thread_web|web_heap)\.h$|^api\/media_strips\.h$/],
-  // its heap is that of the web builds
+  // it uses the heap of the web builds
   [/^wasi\//, /^\.\.\/web\/web_heap\.h$|^base\/|^platform\/platform\.h$/],
-  [/^library\//, /^(?:base\/|api\/insides\.h$)/], // a dialog has a flag in the engine
+  [/^library\//, /^(?:base\/|api\/insides\.h$)/], // a dialog sets a flag in the engine
   [
     /^component\//,
     /^base\/|^grammar\/(document|work)\.h$|^media\/formats\.h$|^platform\/platform\.h$|^[a-z0-9_]+\.h$/,
@@ -66,7 +65,9 @@ function sourcesBelow(folder) {
  */
 function faultOfSystemHeader(file, header) {
   if (file.startsWith('include/')) {
-    return publicHeaders.includes(header) ? undefined : `<${header}>: wick.h reads alone`;
+    return publicHeaders.includes(header)
+      ? undefined
+      : `<${header}>: wick.h may include only ${publicHeaders.join(', ')}`;
   }
   if (!file.startsWith('src/')) return undefined;
   const isEngine = !/^src\/((cli|lab)\/|platform\/(posix|pthreads|getentropy)\.c)/.test(file);
@@ -82,26 +83,27 @@ function faultOfOwnHeader(file, header) {
     return `"${header}": public headers must not include headers of src/`;
   if (header === 'wick.h') return undefined;
   const isFound = ['src', dirname(file)].some((at) => existsSync(join(root, at, header)));
-  if (!isFound) return `"${header}" is not a path from src/`;
+  if (!isFound) return `"${header}" is not a path relative to src/`;
   const [, allowed] = outside.find(([files]) => files.test(file)) ?? [];
-  if (allowed && !allowed.test(header)) return `"${header}": take include/wick.h instead`;
-  return file.startsWith('src/') ? faultOfRoom(file.split('/')[1], header) : undefined;
+  if (allowed && !allowed.test(header)) return `"${header}": include wick.h instead`;
+  return file.startsWith('src/') ? faultOfFolder(file.split('/')[1], header) : undefined;
 }
 
-/** @param {string} room @param {string} header @returns {string | undefined} */
-function faultOfRoom(room, header) {
+/** @param {string} folder @param {string} header @returns {string | undefined} */
+function faultOfFolder(folder, header) {
   const [target] = header.split('/');
-  if (!rooms.includes(room)) return `src/${room} is not a room of docs/architecture.md`;
-  if (target === 'reference' && room !== 'reference') return 'room reference is only for tests';
-  if (rooms.indexOf(target) > rooms.indexOf(room)) return `room ${target} is below room ${room}`;
+  if (!folders.includes(folder)) return `src/${folder} is not listed in docs/architecture.md`;
+  if (target === 'reference' && folder !== 'reference') return 'folder reference is only for tests';
+  if (folders.indexOf(target) > folders.indexOf(folder))
+    return `folder ${target} is below folder ${folder}`;
   return undefined;
 }
 
 let faults = 0;
-const folders = ['include', 'src', 'wasi', 'web', 'emscripten', 'library', 'component'].map(
-  (folder) => join(root, folder),
+const roots = ['include', 'src', 'wasi', 'web', 'emscripten', 'library', 'component'].map((name) =>
+  join(root, name),
 );
-for (const path of folders.flatMap((folder) => sourcesBelow(folder))) {
+for (const path of roots.flatMap((folder) => sourcesBelow(folder))) {
   const file = relative(root, path);
   for (const [index, line] of readFileSync(path, 'utf8').split('\n').entries()) {
     const found = /^\s*#\s*include\s+(?:"([^"]+)"|<([^>]+)>)/.exec(line);
@@ -115,18 +117,18 @@ for (const path of folders.flatMap((folder) => sourcesBelow(folder))) {
 /**
  * @param {string} file
  * @param {string} text its content
- * @param {RegExp} row the pattern of a row that names a room
+ * @param {RegExp} row matches an entry and captures the folder's name
  */
 function checkShown(file, text, row) {
   const shown = [...text.matchAll(row)].map(([, name]) => name);
-  if (String(shown) === String(rooms)) return;
-  console.error(`${file}: shows the rooms ${shown.join(' ')}, but they are ${rooms.join(' ')}`);
+  if (String(shown) === String(folders)) return;
+  console.error(`${file}: shows the folders ${shown.join(' ')}, expected ${folders.join(' ')}`);
   faults++;
 }
 
 const read = (/** @type {string} */ file) => readFileSync(join(root, file), 'utf8');
 const page = 'docs/architecture.md';
-const picture = 'docs/architecture.svg';
+const diagram = 'docs/architecture.svg';
 checkShown(page, read(page).split('\n## ')[1], /^- `(\w+)`:/gm);
-checkShown(picture, read(picture), /class="room".*?class="name"[^>]*>(\w+)</g);
+checkShown(diagram, read(diagram), /class="room".*?class="name"[^>]*>(\w+)</g);
 if (faults > 0) process.exit(1);

@@ -1,5 +1,5 @@
-// Checks the imports under js/: a room (a folder) may import only from itself and the rooms that
-// are listed for it here, including types. docs/architecture.md describes the purpose of each room.
+// Checks the imports under js/: a folder may import only from itself and the folders listed for it
+// here, including types. docs/architecture.md describes the purpose of each folder.
 
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
@@ -7,8 +7,8 @@ import { fileURLToPath } from 'node:url';
 
 const root = resolve(dirname(fileURLToPath(import.meta.url)), '../..');
 
-/** The rooms that each room may import from. @type {Record<string, string[]>} */
-const rooms = {
+/** The folders that each folder may import from. @type {Record<string, string[]>} */
+const folders = {
   base: [],
   bytes: ['base'],
   storage: ['base'],
@@ -28,10 +28,10 @@ const rooms = {
   pipeline: [],
   isolate: [],
 };
-/** Rooms that use the package like its users: they may import `wick-llm` and `wick-llm/models`. */
+/** Folders that use the package like its users: they may import `wick-llm` and `wick-llm/models`. */
 const users = ['chat', 'ai_sdk', 'prompt_api', 'pipeline'];
 const usersImport = ['js/index.js', 'js/models.js'];
-/** Files outside the rooms, and the rooms that they may import from. @type {Record<string, string[]>} */
+/** Files directly in js/, and the folders that they may import from. @type {Record<string, string[]>} */
 const entries = {
   'js/index.js': ['base', 'page'],
   'js/index.d.ts': [],
@@ -59,7 +59,7 @@ const entries = {
   'js/models.d.ts': [],
   'js/cli.js': ['base', 'cli'],
 };
-/** The types of the public interface, which every room may name. */
+/** Files with the types of the public interface, which every folder may use. */
 const publicTypes = [
   'js/index.js',
   'js/openai.js',
@@ -71,14 +71,14 @@ const publicTypes = [
   'js/pipeline.js',
   'js/isolate.js',
 ];
-/** Packages of which a room or an entry may name only the types. */
+/** Packages from which a folder or an entry may import only types. */
 const typeLibraries = /** @type {Record<string, string[]>} */ ({
   ai_sdk: ['@ai-sdk/provider'],
   'js/ai-sdk.d.ts': ['@ai-sdk/provider'],
 });
-/** The modules that the page loads at first use. */
+/** The modules that the page loads on first use. */
 const loadedLater = ['js/chat.js', 'js/models.js', 'js/sources.js', 'js/tabs.js', 'js/tasks.js'];
-/** Rooms whose code no other bundle may contain. */
+/** Libraries that only the given folder may import. */
 const libraries = /** @type {Record<string, string[]>} */ ({ worker: ['@huggingface/jinja'] });
 
 /**
@@ -88,33 +88,31 @@ const libraries = /** @type {Record<string, string[]>} */ ({ worker: ['@huggingf
  * @returns {string | undefined} the fault
  */
 function faultOf(file, target, isType) {
-  const [, room, inside] = file.split('/');
-  const own = inside === undefined ? undefined : room;
-  if (own !== undefined && !rooms[own]) return `js/${own} is not a room of docs/architecture.md`;
-  if (own === undefined && !entries[file]) return `${file} does not belong to a room`;
+  const [, folder, inside] = file.split('/');
+  const own = inside === undefined ? undefined : folder;
+  if (own !== undefined && !folders[own]) return `js/${own} is not listed in docs/architecture.md`;
+  if (own === undefined && !entries[file]) return `${file} is not in a known folder`;
   if (!target.startsWith('.')) {
     const runsInNode = own === 'cli' || file === 'js/cli.js';
     const isNode = target.startsWith('node:') && (isType || runsInNode);
     if (typeLibraries[own ?? file]?.includes(target) && (isType || /\.d\.ts$/.test(file)))
       return undefined;
     if (isNode || (own && libraries[own]?.includes(target))) return undefined;
-    return `'${target}' is neither a file of js/ nor a library of this room`;
+    return `'${target}' is neither a file of js/ nor a library of this folder`;
   }
   const found = relative(root, resolve(root, dirname(file), target));
   const [, to, below] = found.split('/');
   if (below === undefined) {
     if (own !== undefined && users.includes(own) && usersImport.includes(found)) return undefined;
     if (own === 'page' && loadedLater.includes(found)) return undefined;
-    return isType && publicTypes.includes(found)
-      ? undefined
-      : `${found} is not for rooms to import`;
+    return isType && publicTypes.includes(found) ? undefined : `folders may not import ${found}`;
   }
-  const allowed = own === undefined ? entries[file] : [own, ...rooms[own]];
+  const allowed = own === undefined ? entries[file] : [own, ...folders[own]];
   if (allowed.includes(to)) return undefined;
-  return `room ${to} is not one that ${own === undefined ? file : `room ${own}`} imports from`;
+  return `${own === undefined ? file : `folder ${own}`} may not import from folder ${to}`;
 }
 
-/** In this order: a type in a comment, then the modules from which code imports or exports. */
+/** Matches types imported in comments first, then the modules from which code imports or exports. */
 const imports = [
   { pattern: /(?<!await )\bimport\('([^']+)'\)/g, isType: true },
   { pattern: /^(?:import|export)\b[^;]*?from '([^']+)'/gm, isType: false },
@@ -124,9 +122,9 @@ const imports = [
 
 let faults = 0;
 const page = readFileSync(join(root, 'docs/architecture.md'), 'utf8').split('\n## ')[2];
-const shown = [...page.matchAll(/^- `(\w+)`:/gm)].map(([, room]) => room);
-for (const room of Object.keys(rooms).filter((one) => !shown.includes(one))) {
-  console.error(`docs/architecture.md: has no room ${room} of js/`);
+const shown = [...page.matchAll(/^- `(\w+)`:/gm)].map(([, folder]) => folder);
+for (const folder of Object.keys(folders).filter((one) => !shown.includes(one))) {
+  console.error(`docs/architecture.md: folder js/${folder} is missing`);
   faults++;
 }
 for (const name of readdirSync(join(root, 'js'), { recursive: true, encoding: 'utf8' })) {
@@ -143,7 +141,7 @@ for (const name of readdirSync(join(root, 'js'), { recursive: true, encoding: 'u
     }
   }
 }
-// A clean clone is checked before dist/ exists: types are those of js/, and tests import built files by address.
+// A clean clone is checked before dist/ exists: types come from js/, and tests import built files by URL.
 for (const folder of ['tests', 'tools']) {
   for (const name of readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })) {
     if (!/\.m?js$/.test(name) || /node_modules/.test(name)) continue;
@@ -152,7 +150,7 @@ for (const folder of ['tests', 'tools']) {
     if (!found) continue;
     const line = text.slice(0, found.index).split('\n').length;
     console.error(
-      `${folder}/${name}:${line}: a check of a clean clone has no dist/ to import from`,
+      `${folder}/${name}:${line}: do not import from dist/, which a clean clone does not have`,
     );
     faults++;
   }
