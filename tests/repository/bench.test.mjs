@@ -178,7 +178,7 @@ describe('turns', () => {
     await doEach(['wick', 'one'], failures, (name) =>
       withinLimit(name === 'one' ? new Promise(() => {}) : Promise.resolve(), 20),
     );
-    assert.deepEqual(failures, { one: 'no answer within 0 s' });
+    assert.deepEqual(failures, { one: 'no response within 0 s' });
   });
 
   test('all sides are closed, even if one hangs and another fails', async () => {

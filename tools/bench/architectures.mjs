@@ -1,11 +1,11 @@
-// Lists the architectures that run, their references, and the differences from these:
+// Lists the architectures that run, their references, and the differences from them:
 //
 //   node tools/bench/architectures.mjs [--document]
 //
-// Logits and vectors of the native build are compared with the references of the shared folder
+// Logits and vectors from the native build are compared with the references in the shared folder
 // (WICK_SHARED), which were computed by llama.cpp or an exact run in float64;
-// tests/engine/golden.test.mjs and tests/engine/embed.test.mjs check them for WASI, too, and
-// tests/package/js_extras.test.mjs for the web builds. With --document the table is written to
+// tests/engine/golden.test.mjs and tests/engine/embed.test.mjs also check them for WASI, and
+// tests/package/js_extras.test.mjs for the web builds. With --document, the table is written to
 // docs/architectures.md.
 
 import { execFileSync } from 'node:child_process';
@@ -22,11 +22,11 @@ const document = resolve(root, 'docs/architectures.md');
 
 /** @param {Uint8Array} bytes @returns {Float32Array} */
 function floatsOf(bytes) {
-  const copy = new Uint8Array(bytes); // at an aligned address
+  const copy = new Uint8Array(bytes); // aligned
   return new Float32Array(copy.buffer, 0, copy.byteLength / 4);
 }
 
-/** The output of a command of the native build. @param {string[]} args */
+/** Runs a command of the native build and returns its output. @param {string[]} args */
 const outputOf = (args) =>
   floatsOf(
     execFileSync(built('native/wick'), [...args, '--out', '-'], {
@@ -37,13 +37,13 @@ const outputOf = (args) =>
 
 /**
  * @param {Float32Array} found
- * @param {Float32Array} wanted the expected values, whose number is compared
+ * @param {Float32Array} wanted the expected values; their number must match, too
  */
 function largestOf(found, wanted) {
   let largest = 0;
   for (const [i, value] of wanted.entries()) {
     const off = Math.abs(found[i] - value);
-    if (!(off <= largest)) largest = off; // a NaN stays
+    if (!(off <= largest)) largest = off; // keeps a NaN
   }
   return largest;
 }
@@ -85,7 +85,7 @@ function addFile(rows, { arch, model, cases }, folder, kind) {
     } catch (error) {
       const { stderr } = /** @type {any} */ (error);
       if (!/WICK_E_UNSUPPORTED/.test(`${stderr}`)) throw error;
-      row.refused = 'refused by name';
+      row.refused = 'rejected by name';
     }
   }
 }
@@ -93,7 +93,7 @@ function addFile(rows, { arch, model, cases }, folder, kind) {
 /** @returns {Row[]} */
 function measure() {
   const { path, skip } = locate('shared');
-  if (skip) throw new Error(`there are no references: ${skip}`);
+  if (skip) throw new Error(`no references: ${skip}`);
   /** @type {Map<string, Row>} */
   const rows = new Map();
   for (const name of ['reference', 'reference-more']) {
@@ -106,7 +106,7 @@ function measure() {
   return [...rows.values()].sort((a, b) => (a.architecture < b.architecture ? -1 : 1));
 }
 
-/** The architectures of a kind with their largest difference, as a paragraph. @param {string} kind @param {boolean} exact */
+/** Lists the architectures of a kind in a paragraph, with their largest difference. @param {string} kind @param {boolean} exact */
 function paragraphOf(kind, exact) {
   const shown = rows.filter((row) => row.kind === kind && row.exact === exact);
   const one = (/** @type {Row} */ { architecture, refused }) =>
@@ -119,7 +119,7 @@ function paragraphOf(kind, exact) {
 
 /**
  * @param {string} text
- * @returns {string} the text in lines of at most 120 characters, which end after a name
+ * @returns {string} the text in lines of at most 120 characters, each broken after a name
  */
 const wrap = (text) => text.replace(/(.{1,119}[,.])(?: |$)/g, '$1\n').trim();
 

@@ -1,7 +1,7 @@
 // Prints the cost of the decode loops on ARM processors: the number of instructions that V8
-// generates for a loop of the current WASI modules, and the number of cycles that llvm-mca counts
-// for an iteration on an Apple M1, a Cortex-X2 and a Cortex-A55; next to them the instructions on
-// x64. So the cost of a kernel change on phones can be seen without a phone.
+// generates for a loop in the current WASI modules, the number of cycles that llvm-mca estimates
+// for an iteration on an Apple M1, a Cortex-X2 and a Cortex-A55, and the number of instructions on
+// x64. This shows the cost of a kernel change on phones without a phone.
 //
 //   make native wasi && tools/setup.sh edge arm && node tools/bench/arm_cycles.mjs [q4_0 ...]
 
@@ -12,7 +12,7 @@ import process from 'node:process';
 import { pathToFileURL } from 'node:url';
 import { locate, root } from '../../tests/support/locate.mjs';
 
-/** A loop: the type of `wick synth`, its function without the flavor, and the products of an iteration. */
+/** Loops: the type of `wick synth`, the function name without its suffix, and the multiplications per iteration. */
 const LOOPS = [
   { type: 'q4_0', model: 'q4_0', products: 512 },
   { type: 'q8_0', model: 'q8_0', products: 512 },
@@ -30,7 +30,7 @@ const folder = join(root, 'build/cycles');
 
 /** @typedef {{at: number, hex: string, text: string}} Instruction */
 
-/** Runs wasm-opt as for the shipped modules, but keeps names. @param {string} config */
+/** Runs wasm-opt as for the shipped modules, but keeps symbol names. @param {string} config */
 function namedModule(config) {
   const flags = /^WASM_OPT_FLAGS := ((?:.*\\\n)*.*)/m
     .exec(readFileSync(join(root, 'flags.mk'), 'utf8'))?.[1]
@@ -43,7 +43,7 @@ function namedModule(config) {
 }
 
 /**
- * Runs one token through each model, in one process, in which V8 prints the code that it generates.
+ * Runs one token through each model, in one process in which V8 prints the code that it generates.
  * @param {string} node
  * @param {string} module
  * @param {string[]} models
@@ -80,14 +80,14 @@ function instructionsOf(code, name) {
   const found = code
     .split('--- WebAssembly code ---')
     .find((part) => name.test(/^name: (.*)$/m.exec(part)?.[1] ?? ''));
-  if (!found) throw new Error(`V8 compiled no function ${name}`);
+  if (!found) throw new Error(`V8 did not compile a function ${name}`);
   return [...found.matchAll(/^0x[0-9a-f]+ +([0-9a-f]+) +([0-9a-f]+) +(.*)$/gm)].map(
     ([, at, hex, text]) => ({ at: Number.parseInt(at, 16), hex, text }),
   );
 }
 
 /**
- * The target of a backward branch, or undefined.
+ * Returns the target of a backward branch, or undefined.
  * @param {Instruction} instruction
  * @param {boolean} isArm
  */
@@ -105,7 +105,7 @@ function targetOf({ at, hex, text }, isArm) {
   return undefined;
 }
 
-/** The longest loop without a loop in it. Code for rare cases is after the loops, and jumps back into them. @param {Instruction[]} all @param {boolean} isArm */
+/** Finds the longest innermost loop. Code for rare cases is after the loops and jumps back into them. @param {Instruction[]} all @param {boolean} isArm */
 function innerLoopOf(all, isArm) {
   const loops = all.flatMap((one) => {
     const first = targetOf(one, isArm);

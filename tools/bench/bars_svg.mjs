@@ -1,4 +1,4 @@
-// Draws groups of bars as an SVG: a grid of panels, each with a separate scale that begins at 0.
+// Draws groups of bars as an SVG: a grid of panels, each with its own scale starting at 0.
 // Every bar has its value next to it; the colours can be distinguished on light and dark
 // backgrounds.
 
@@ -7,7 +7,7 @@ import { escapeXml, short, styleOf } from './svg.mjs';
 const WIDTH = 760;
 const COLUMNS = 2;
 const PANEL_WIDTH = WIDTH / COLUMNS;
-/** The widths for the names of groups, and for the value after the longest bar. */
+/** The widths of the group names, and of the value after the longest bar. */
 const NAMES_WIDTH = 142;
 const VALUE_WIDTH = 40;
 const BAR = 12;
@@ -66,7 +66,7 @@ const drawLegend = (series) =>
   );
 
 /**
- * @param {string} label of the whole picture
+ * @param {string} label of the whole chart
  * @param {string[]} series up to three; the first one is emphasised
  * @param {Panel[]} panels
  * @returns {string}

@@ -2,7 +2,7 @@
 // in Chromium on one thread. Each round measures all of them, one after the other.
 //   node tools/bench/batch.mjs [--model shape:type] [--tokens 32] [--repetitions 5] [--counts 1,2,4]
 //     [--document]
-// With --document it writes its section of docs/benchmarks.md.
+// With --document, it writes its section of docs/benchmarks.md.
 
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -90,7 +90,7 @@ try {
       'together',
       `## Several sequences at once
 
-Medians of ${options.repetitions} rounds with ${tokens} tokens a request.
+Medians of ${options.repetitions} rounds with ${tokens} tokens per request.
 
 \`node tools/bench/batch.mjs --document\`: ${environmentLine(environment)}.
 

@@ -1,7 +1,7 @@
 // Measures the chat page: the time from Enter to the first word of the answer if the answer was
-// begun at a pause in typing, and if it was not (as on battery). Both alternate in one Chromium,
-// with each question in a new conversation and in different words; the prompt has about `--tokens`
-// tokens.
+// started at a pause in typing, and if it was not (as on battery). Both alternate in one Chromium.
+// Each question is worded differently and starts a new conversation; the prompt has about
+// `--tokens` tokens.
 //   node tools/bench/before_enter.mjs [--runs 15] [--tokens 400]
 
 import { resolve } from 'node:path';
@@ -41,7 +41,7 @@ async function open(charging) {
 /**
  * @param {Page} page
  * @param {number} run
- * @param {boolean} isBegun whether it waits until the answer has begun
+ * @param {boolean} isBegun whether to press Enter only after the answer has been started
  * @returns {Promise<number>} ms from Enter to the first word
  */
 async function measure(page, run, isBegun) {
@@ -75,7 +75,7 @@ const runs = Number(options.runs);
 for (let run = 0; run <= runs; run++) {
   for (const [name, page] of Object.entries(pages)) {
     const ms = await measure(page, run, name === 'begun');
-    if (run > 0) all[name].push(ms); // the first one warms up
+    if (run > 0) all[name].push(ms); // the first run is a warm-up
   }
 }
 console.log(environmentLine(describeEnvironment()));

@@ -1,6 +1,6 @@
-// Measures read-once books: the time to read a document; the time from opening it to the first word
-// of an answer if its state was stored in Q8 or Q4; and the size of the state. It runs in Node,
-// with a synthetic model (wick synth) and f16 keys and values.
+// Measures books that are read only once: the time to read a document, the time from opening it to
+// the first word of an answer if its state was stored in Q8 or Q4, and the size of the state. It
+// runs in Node, with a synthetic model (wick synth) and f16 keys and values.
 //   node tools/bench/books.mjs [--model qwen2.5-0.5b:q4_0] [--tokens 1000] [--runs 3] [--threads 0]
 
 import { resolve } from 'node:path';
@@ -27,7 +27,7 @@ const question = [17, 170, 71];
 
 const settings = {
   ...{ file: modelFile(options.model), contextSize: tokens + 64, ...(threads && { threads }) },
-  prefixCache: false, // so that no run benefits from another
+  prefixCache: false, // so that no run benefits from an earlier one
 };
 const engine = await createEngine(settings);
 const book = Array.from({ length: tokens }, (_, index) => 100 + ((index * 7919) % 5000));
@@ -54,7 +54,7 @@ async function timed(act) {
 /** @param {Uint8Array<ArrayBuffer>} state */
 async function open(state) {
   const { session } = await engine.loadState(state);
-  if (!session) throw new Error('no session');
+  if (!session) throw new Error('the session was not restored');
   const fork = await session.fork();
   await firstWord(fork);
   for (const one of [fork, session]) await one.close();
@@ -83,13 +83,13 @@ const perThousand = (/** @type {Uint8Array} */ bytes) => (bytes.length / tokens 
 const { threads: used } = await engine.info();
 console.log(`${options.model}, ${tokens} tokens, ${used} threads, median of ${options.runs} runs`);
 console.log(
-  `read again: ${median(anew).toFixed(0)} ms to the first word; f16 ${perThousand(whole)} MB per 1,000 tokens`,
+  `recomputed: ${median(anew).toFixed(0)} ms to the first word; f16 ${perThousand(whole)} MB per 1,000 tokens`,
 );
 for (const [index, kind] of kinds.entries()) {
   const ms = median(opened[index]);
   const share = (median(anew) / ms).toFixed(0);
   console.log(
-    `opened from ${kind}: ${ms.toFixed(0)} ms, ${share} times sooner; ${perThousand(states[index])} MB per 1,000 tokens`,
+    `opened from ${kind}: ${ms.toFixed(0)} ms, ${share} times as fast; ${perThousand(states[index])} MB per 1,000 tokens`,
   );
 }
 await engine.close();

@@ -1,4 +1,4 @@
-// Wick and wllama as sides of a comparison: pages of one Chromium, each in a separate context.
+// Wick and wllama as sides of a comparison: pages in one Chromium, each in a separate context.
 
 /**
  * One side of a comparison.
@@ -11,13 +11,13 @@ const MINUTES_10 = 600_000;
 
 /**
  * @param {import('playwright-core').Browser} browser
- * @param {string} address of page.html, with ?peer=
+ * @param {string} url of page.html, with ?peer=
  * @returns {Promise<Peer>}
  */
-export async function openPage(browser, address) {
+export async function openPage(browser, url) {
   const page = await (await browser.newContext()).newPage();
   page.setDefaultTimeout(MINUTES_10);
-  await page.goto(address);
+  await page.goto(url);
   await page.waitForFunction('globalThis.peer !== undefined');
   return {
     call: (method, argument) =>
@@ -33,17 +33,17 @@ export async function openPage(browser, address) {
  * Measures the time from the navigation to the first token, in a new browser context without cache
  * or compiled code.
  * @param {import('playwright-core').Browser} browser
- * @param {string} address of cold.html, with all parameters
+ * @param {string} url of cold.html, with all parameters
  * @returns {Promise<number>} milliseconds
  */
-export async function measureCold(browser, address) {
+export async function measureCold(browser, url) {
   const context = await browser.newContext();
   try {
     const page = await context.newPage();
     page.setDefaultTimeout(MINUTES_10);
     const session = await context.newCDPSession(page);
     await session.send('Network.setCacheDisabled', { cacheDisabled: true });
-    await page.goto(address);
+    await page.goto(url);
     const handle = await page.waitForFunction('globalThis.cold');
     const { firstTokenMs, error } = await handle.jsonValue();
     if (error) throw new Error(error);

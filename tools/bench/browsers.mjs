@@ -1,6 +1,6 @@
 // Measures Wick in several browsers, in one run and alternately: Chromium with relaxed and with
-// plain SIMD, Firefox and WebKitGTK. Also measures a second visit in Chromium, at which the code
-// cache contains the engine.
+// plain SIMD, Firefox and WebKitGTK. Also measures a second visit in Chromium, when the code cache
+// contains the engine.
 //   node tools/bench/browsers.mjs [--models shape:type,...] [--threads 1] [--prompt 128] [--tokens 32]
 //     [--repetitions 5] [--hosts chromium,plain,firefox,webkit] [--visits 5] [--no-document]
 // A browser that does not start, fails or hangs is skipped, and the reason is recorded. Writes
@@ -95,7 +95,7 @@ const names = {
 const hosts = options.hosts.split(',');
 const unknown = hosts.find((host) => !(host in openers));
 if (unknown !== undefined) {
-  console.error(`bench-browsers: unknown host '${unknown}': the hosts are ${Object.keys(openers)}`);
+  console.error(`bench-browsers: unknown host '${unknown}' (known: ${Object.keys(openers)})`);
   process.exit(1);
 }
 
@@ -158,7 +158,7 @@ async function measureModel(url, shape, type) {
 }
 
 /**
- * The first and the second visit of a page in a separate Chromium profile, to the first token.
+ * Measures the first and the second visit to a page in a new Chromium profile, up to the first token.
  * @param {string} url
  */
 async function measureVisits(url) {
@@ -214,7 +214,7 @@ try {
     rows.push(...found.rows);
     for (const [host, reason] of Object.entries(found.failures)) {
       skipped.push(`${shape} ${type}, ${names[host]}: ${reason}`);
-      console.error(`  without a row: ${skipped.at(-1)}`);
+      console.error(`  skipped: ${skipped.at(-1)}`);
     }
     save();
   }
@@ -225,15 +225,15 @@ try {
     : '';
   console.log(`${hostsTable(rows)}\n\n${said}`);
   save(visits);
-  console.error(`written: ${relative(root, out)}`);
+  console.error(`wrote ${relative(root, out)}`);
   if (skipped.length > 0) process.exitCode = 1;
   if (options.document) {
     writeSection(
       'browsers',
       `## Browsers, with and without relaxed SIMD
 
-Medians in tokens/s of ${options.repetitions} rounds with ${options.prompt} tokens of prompt and ${options.tokens} of answer, threads: ${threads}. A ratio
-compares with the model's first row.
+Medians in tokens/s of ${options.repetitions} rounds with ${options.prompt} prompt tokens and ${options.tokens} answer tokens, threads: ${threads}. Ratios
+are relative to the model's first row.
 
 \`make bench-browsers\`: ${environmentLine(environment)}.
 

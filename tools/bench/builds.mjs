@@ -1,8 +1,8 @@
 // Compares the speed of two builds of the package in Node: decode, prefill and createEngine.
 //   node tools/bench/builds.mjs OLD NEW [--pairs 15] [--file model.gguf] [--threads 1]
 //     [--prompt 256] [--tokens 256] [--kv f16] [--runs 3]
-// OLD and NEW are dist folders. A pair is a process of each build, one after the other in
-// alternating order; the best of its runs counts. A ratio is the speed of NEW divided by the speed
+// OLD and NEW are dist folders. A pair is one process per build, run one after the other in
+// alternating order; the best run of each counts. A ratio is the speed of NEW divided by the speed
 // of OLD: 0.9 is a tenth slower. The exit code is 1 if the 95 % interval of a ratio is completely
 // below 0.98.
 
@@ -31,7 +31,7 @@ const { values: options, positionals } = parseArgs({
 });
 const pairs = Number(options.pairs);
 if (positionals.length !== 2 || !Number.isInteger(pairs) || pairs < 1) {
-  console.error('usage: node tools/bench/builds.mjs OLD NEW [--pairs 15]: two dist folders');
+  console.error('usage: node tools/bench/builds.mjs OLD NEW [--pairs 15] (two dist folders)');
   process.exit(2);
 }
 const child = fileURLToPath(new URL('./builds_child.mjs', import.meta.url));
@@ -73,7 +73,7 @@ const sides = [
   { dist: positionals[0], found: old },
   { dist: positionals[1], found: fresh },
 ];
-for (const { dist } of sides) measureOnce(dist); // the system caches the files
+for (const { dist } of sides) measureOnce(dist); // so that the system caches the files
 for (let pair = 0; pair < pairs; pair++) {
   const order = pair % 2 === 0 ? sides : [...sides].reverse();
   for (const { dist, found } of order) found.push(measureOnce(dist));

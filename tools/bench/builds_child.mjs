@@ -1,16 +1,16 @@
-// One engine of one build in a separate process (builds.mjs): prints its measurements as JSON. Each
-// runs in a fresh process, because V8's compiled code and heap would otherwise carry over.
+// Measures one engine of one build in a separate process (builds.mjs) and prints the results as JSON. Each
+// measurement needs a fresh process, because V8's compiled code and heap would otherwise carry over.
 
-/** @typedef {{createMs: number, prefill: number, decode: number}} Measured tokens a second */
+/** @typedef {{createMs: number, prefill: number, decode: number}} Measured tokens per second */
 /**
  * @typedef {object} Wanted
  * @property {string} index the URL of the build's index.js
  * @property {string} file a GGUF file
  * @property {number} threads
  * @property {number} promptTokens
- * @property {number} tokens to write
+ * @property {number} tokens to generate
  * @property {import('../../js/index.js').KvType} [kvType]
- * @property {number} runs of which the best one counts, because other load on the machine only
+ * @property {number} runs the number of runs; the best one counts, because other load on the machine only
  * makes it slower
  */
 

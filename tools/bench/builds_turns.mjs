@@ -1,10 +1,11 @@
-// Compares the speed of two builds of the package in one process of Node, request by request,
-// alternately, for machines whose speed changes from second to second (builds.mjs compares
+// Compares the speed of two builds of the package in one Node process. Requests to the two alternate,
+// for machines whose speed changes from second to second (builds.mjs compares
 // processes, with createEngine).
 //   node tools/bench/builds_turns.mjs OLD NEW [--model qwen3.5-0.8b:q4_0 | --file model.gguf] [--rounds 9]
 //     [--prompt 64] [--tokens 16] [--kv f16] [--context 0]
-// OLD and NEW are dist folders. With --context N each request continues a session of N tokens, which are read once. A ratio is the speed of NEW divided by the speed of OLD: the median of the rounds' ratios, with its
-// 95 % interval.
+// OLD and NEW are dist folders. With --context N, each request continues a session whose N tokens were
+// prefilled once. A ratio is the speed of NEW divided by the speed of OLD: the median of the rounds'
+// ratios, with its 95 % interval.
 
 import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -30,12 +31,12 @@ const [rounds, promptTokens, tokens, contextTokens] = [
   ...[options.rounds, options.prompt, options.tokens, options.context],
 ].map(Number);
 if (positionals.length !== 2 || !(rounds >= 1)) {
-  console.error('usage: node tools/bench/builds_turns.mjs OLD NEW [--rounds 9]: two dist folders');
+  console.error('usage: node tools/bench/builds_turns.mjs OLD NEW [--rounds 9] (two dist folders)');
   process.exit(2);
 }
 const file = options.file ? resolve(options.file) : modelFile(options.model);
 
-/** @param {number} length @param {number} [round] @returns {number[]} ids of tokens */
+/** @param {number} length @param {number} [round] @returns {number[]} token ids */
 const promptOf = (length, round = 0) =>
   Array.from({ length }, (_, i) => 300 + ((i * 31 + round * 977) % 15_000));
 

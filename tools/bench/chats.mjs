@@ -1,10 +1,10 @@
-// Runs many chats at once with a budget for keys and values that fits only a part of them. A chat
-// has turns of random tokens and sampled answers. Some chats keep their text in sessions; the
-// others send all of it again. Every answer is compared with that of the same chat alone in an
-// engine with room for it, and every page must be freed.
+// Runs many chats at once with a KV cache budget that fits only some of them. A chat has turns of
+// random tokens and sampled answers. Some chats keep their tokens in sessions; the others send all
+// of them again. Every answer is compared with the answer of the same chat run alone in an engine
+// with enough memory, and every page must be freed.
 //   node tools/bench/chats.mjs [--model shape:type | file.gguf] [--kv-mb 64] [--chats 16] [--sessions 4]
 //     [--turns 3] [--ask 96] [--answer 48] [--swap] [--json]
-// Exits with 1 if a text was lost or changed, a page was not freed, or the budget fitted all chats.
+// Exits with 1 if an answer was lost or changed, a page was not freed, or all chats fit into the budget.
 
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';

@@ -1,8 +1,8 @@
-// Measures the component of WASI 0.3 under `wasmtime serve` with 8 clients against 8 requests of
-// the same build in `wick-lab serve` under `wasmtime run`, alternately; and requests for one token:
-// in an instance that is reused, and in a snapshot with an instance for each request.
+// Compares the WASI 0.3 component under `wasmtime serve` with 8 clients with 8 requests to the same
+// build in `wick-lab serve` under `wasmtime run`, alternately. Also measures requests for one token
+// in a reused instance, and in a snapshot with a new instance per request.
 //   node tools/bench/component.mjs [--model wick-2.6m:q8_0] [--clients 8] [--tokens 200] [--rounds 9] [--runs 200]
-// Linux only: processor time is that of /proc. The clients run on the same processors.
+// Linux only: CPU times are read from /proc. The clients run on the same processors.
 
 import { readFileSync } from 'node:fs';
 import { Agent, request } from 'node:http';
@@ -69,7 +69,7 @@ const post = (origin, body, onPiece) =>
     sent.on('error', failed).end(text);
   });
 
-/** @param {number} pid @returns {number} milliseconds of processor time that it has used */
+/** @param {number} pid @returns {number} the CPU time it has used, in milliseconds */
 function cpuMsOf(pid) {
   const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1].split(' ');
   return (Number(fields[11]) + Number(fields[12])) * TICK_MS;
@@ -99,14 +99,15 @@ async function served(server, round) {
   });
   const ended = await Promise.all(readers);
   const count = ended.reduce((sum, one) => sum + one.count, 0);
-  if (count !== clients * tokens) throw new Error(`${count} tokens came`);
+  if (count !== clients * tokens)
+    throw new Error(`received ${count} tokens, expected ${clients * tokens}`);
   return {
     tokensPerSecond: (count * 1000) / (performance.now() - began),
     worstMs: Math.max(...ended.map(({ firstMs }) => firstMs)),
   };
 }
 
-/** @param {Started} server @returns {Promise<{best: number, middle: number, cpu: number}>} milliseconds a request */
+/** @param {Started} server @returns {Promise<{best: number, middle: number, cpu: number}>} milliseconds per request */
 async function oneToken(server) {
   const times = [];
   const body = { prompt: promptOf(0).slice(0, 4), temperature: 0, max_tokens: 1 };
@@ -154,7 +155,7 @@ for (const [name, words, best] of rows) {
 }
 
 console.log(
-  '\n| a request for one token after four | best, ms | median | processor time |\n|---|---|---|---|',
+  '\n| request for one token after four | best, ms | median | CPU time |\n|---|---|---|---|',
 );
 const p2 = await snapshotOf('p2', resolve(root, 'build/bench'), model);
 const p3 = await snapshotOf('p3', resolve(root, 'build/bench'), model);
@@ -163,8 +164,11 @@ const reused = ['--max-instance-reuse-count', '1000000'];
 const starts = [
   ['0.3, instance reused', startWasmtime('p3', { model })],
   ['0.2, instance reused', startWasmtime('p2', { model, args: reused })],
-  ['0.3, snapshot, an instance each', startWasmtime('p3', { component: p3, isReused: false })],
-  ['0.2, snapshot, an instance each', startWasmtime('p2', { component: p2 })],
+  [
+    '0.3, snapshot, one instance per request',
+    startWasmtime('p3', { component: p3, isReused: false }),
+  ],
+  ['0.2, snapshot, one instance per request', startWasmtime('p2', { component: p2 })],
 ];
 for (const [words, start] of starts) {
   const started = await start;

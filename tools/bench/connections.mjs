@@ -1,6 +1,6 @@
-// Measures downloads into the store with 1 to 6 connections, from servers that limit each
-// connection, all of them together, or neither, and answer after a delay. Downloads with each
-// number alternate; nothing is written to disk.
+// Measures downloads into the store over 1 to 6 connections, from servers that limit the speed per
+// connection, in total, or not at all, and respond after a delay. Downloads with different numbers of
+// connections alternate; nothing is written to disk.
 //   node tools/bench/connections.mjs [--megabytes 64] [--runs 5] [--document]
 
 import { createServer } from 'node:http';
@@ -25,20 +25,19 @@ const size = Number(options.megabytes) * 1e6;
 const file = Buffer.alloc(size, 'GGUF');
 
 /**
- * The simulated network: `latencyMs` before the first byte, MB/s of one connection and of all
- * together.
+ * The simulated network: `latencyMs` before the first byte, MB/s per connection and in total.
  * @typedef {{name: string, latencyMs: number, each: number, all: number}} Network
  */
 /** @type {Network[]} */
 const networks = [
-  { name: '10 MB/s a connection, 100 ms', latencyMs: 100, each: 10, all: 1e9 },
-  { name: '10 MB/s a connection, 25 MB/s in all, 100 ms', latencyMs: 100, each: 10, all: 25 },
-  { name: '25 MB/s in all, 100 ms', latencyMs: 100, each: 1e9, all: 25 },
-  { name: '25 MB/s in all, 500 ms', latencyMs: 500, each: 1e9, all: 25 },
+  { name: '10 MB/s per connection, 100 ms', latencyMs: 100, each: 10, all: 1e9 },
+  { name: '10 MB/s per connection, 25 MB/s in total, 100 ms', latencyMs: 100, each: 10, all: 25 },
+  { name: '25 MB/s in total, 100 ms', latencyMs: 100, each: 1e9, all: 25 },
+  { name: '25 MB/s in total, 500 ms', latencyMs: 500, each: 1e9, all: 25 },
   { name: 'no limits', latencyMs: 0, each: 1e9, all: 1e9 },
 ];
 
-/** Lets this many bytes per millisecond pass. @param {number} perMs */
+/** Limits throughput to `perMs` bytes per millisecond. @param {number} perMs */
 function limitOf(perMs) {
   let freeAtMs = 0;
   return async (/** @type {number} */ bytes) => {
@@ -92,7 +91,7 @@ async function download(url, connections) {
   return ms;
 }
 
-/** @param {Network} network @returns {Promise<string>} a row: MB/s, medians */
+/** @param {Network} network @returns {Promise<string>} a table row of median MB/s */
 async function measure(network) {
   const server = await startServer(network);
   /** @type {number[][]} */
@@ -109,7 +108,7 @@ async function measure(network) {
 
 const rows = [];
 for (const network of networks) rows.push(await measure(network));
-const table = `| the server | ${numbers.map((one) => (one === 1 ? '1 connection' : one)).join(' | ')} |
+const table = `| server | ${numbers.map((one) => (one === 1 ? '1 connection' : one)).join(' | ')} |
 |---|${numbers.map(() => '---').join('|')}|
 ${rows.join('\n')}`;
 const environment = describeEnvironment();
@@ -119,7 +118,7 @@ if (options.document) {
     'connections',
     `## Connections of a download
 
-MB/s of a download of ${options.megabytes} MB over \`connections\` parallel connections; medians of ${options.runs} downloads each, which took turns.
+Speed in MB/s of downloads of ${options.megabytes} MB over \`connections\` parallel connections: medians of ${options.runs} downloads each, run alternately.
 
 \`node tools/bench/connections.mjs --document\`: ${environmentLine(environment)}.
 

@@ -1,5 +1,5 @@
-// Measures the cost of a long context: tokens a second after 128, 1,024 and 4,096 tokens that
-// sessions hold, alternately, in Node with the package as it is shipped.
+// Measures the cost of a long context: tokens per second in sessions that have 128, 1,024 and 4,096
+// tokens, alternately, in Node with the shipped package.
 //   node tools/bench/contexts.mjs [--model shape:type | file.gguf] [--contexts 128,1024,4096]
 //     [--tokens 12] [--repetitions 7] [--threads 1] [--kv f32|f16|q8|q4]
 
@@ -56,7 +56,7 @@ for (let round = -1; round < Number(options.repetitions); round++) {
 }
 console.log(JSON.stringify(describeEnvironment()));
 console.log(
-  `${options.model}, ${kernels} kernels, ${options.kv} keys and values, threads: ${options.threads}\n\n| context | tok/s | of the first (95 %) |`,
+  `${options.model}, ${kernels} kernels, ${options.kv} keys and values, threads: ${options.threads}\n\n| context | tok/s | relative to the first (95 %) |`,
 );
 console.log('|---|---|---|');
 for (const { context, rates } of sides) {

@@ -1,5 +1,5 @@
-// Draws one curve as an SVG. Both axes are linear from 0 with round marks. Points are labelled with
-// their values if there is room. The colours are legible on light and dark.
+// Draws one curve as an SVG. Both axes are linear from 0 with ticks at round numbers. Points are
+// labelled with their values if there is space. The colours are legible on light and dark backgrounds.
 
 import { short, styleOf } from './svg.mjs';
 
@@ -10,7 +10,7 @@ const BOTTOM = 44;
 const TOP = 30;
 const RIGHT = 40;
 const BASE = HEIGHT - BOTTOM;
-/** The minimum distance between the centres of two labels, so that both can be read. */
+/** The minimum distance between the centres of two legible labels. */
 const NAME_WIDTH = 34;
 
 const STYLE = styleOf(
@@ -19,7 +19,7 @@ const STYLE = styleOf(
   'path, line { stroke: #9198a1 }',
 );
 
-/** Round numbers (1, 2 or 5 times a power of 10) up to `most`, 3 to 8 of them without 0. @param {number} most */
+/** Returns 3 to 8 multiples, up to `most`, of a step that is 1, 2 or 5 times a power of 10. @param {number} most */
 export function roundMarks(most) {
   const power = 10 ** Math.floor(Math.log10(most / 3));
   const step = [5, 2, 1].map((times) => times * power).find((size) => most / size >= 3) ?? power;
@@ -64,8 +64,8 @@ export function drawCurve(points, xLabel, yLabel) {
     );
   });
   const line = points.map(([x, y]) => `${across(x)},${up(y)}`).join(' ');
-  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${HEIGHT}" role="img" aria-label="${yLabel} against ${xLabel}" font-family="sans-serif" font-size="12">
-<title>${yLabel} against ${xLabel}</title>
+  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${HEIGHT}" role="img" aria-label="${yLabel} by ${xLabel}" font-family="sans-serif" font-size="12">
+<title>${yLabel} by ${xLabel}</title>
 ${STYLE}
 ${grid.join('\n')}
 <path d="M${LEFT} ${TOP}V${BASE}H${WIDTH - RIGHT}"/>

@@ -1,5 +1,5 @@
-// Measures the time of a token against the length of the context and the size of the model, in Node
-// with the shipped package. Writes its section of docs/benchmarks.md and two pictures next to it.
+// Measures the time per token by context length and by model size, in Node with the shipped package.
+// Writes its section of docs/benchmarks.md and two charts next to it.
 //   node tools/bench/curves.mjs [--threads 1] [--contexts 128,512,...] [--context-model shape:type]
 //     [--sizes shape:type,...] [--repetitions 3] [--no-document]
 
@@ -124,7 +124,7 @@ const sizes = await measureSizes();
 const text = `## Cost against context and model size
 
 The engine runs in Node (threads: ${threads}) and decodes ${NEW_TOKENS} tokens at the end of the context; medians
-(repetitions: ${repetitions}; 1 above ${REPEATED_PROMPT_MAX} tokens of context).
+(repetitions: ${repetitions}; 1 for contexts longer than ${REPEATED_PROMPT_MAX} tokens).
 
 \`make bench-curves\`: ${environmentLine(environment)}.
 
@@ -132,21 +132,21 @@ The model is ${options['context-model'].replace(':', ' ')}:
 
 ${contextTable(contexts)}
 
-![Milliseconds a decoded token against the length of the context](benchmarks-context.svg)
+![Milliseconds per decoded token by context length](benchmarks-context.svg)
 
-![Milliseconds a decoded token against the size of the weights](benchmarks-size.svg)`;
+![Milliseconds per decoded token by size of the weights](benchmarks-size.svg)`;
 console.log(text);
 if (options.document) {
   const pictures = {
     'benchmarks-context.svg': drawCurve(
       contexts.map(({ context, decode }) => [context, 1000 / decode]),
-      'tokens of context',
-      'ms a token',
+      'context tokens',
+      'ms per token',
     ),
     'benchmarks-size.svg': drawCurve(
       sizes.map(({ megabytes, decode }) => [megabytes, 1000 / decode]),
       'MB of weights',
-      'ms a token',
+      'ms per token',
     ),
   };
   for (const [name, picture] of Object.entries(pictures)) {

@@ -1,9 +1,8 @@
 // Measures the figures that docs/deploy.md uses, with servers on this machine: a cold start, a
-// prompt that is read and one that is in the prefix cache, and the processor time of a million
-// tokens.
+// prompt that misses the prefix cache and one that hits it, and the CPU time per million tokens.
 //   node tools/bench/deploy.mjs [--hosts workerd,node,deno,bun] [--model shape:type|FILE] [--context N] [--kv TYPE]
 //     [--prompt 400] [--repetitions 5]
-// Linux only: processor times are those of /proc. They are meaningful even on a shared machine.
+// Linux only: CPU times are read from /proc. They are meaningful even on a shared machine.
 
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -53,7 +52,7 @@ const ticksMs = 1000 / Number(execFileSync('getconf', ['CLK_TCK'], { encoding: '
 
 /**
  * @param {number} pid
- * @returns {number} milliseconds of processor time of a process, summed over its threads
+ * @returns {number} the CPU time of the process in milliseconds, summed over its threads
  */
 function processorMs(pid) {
   const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1].split(' ');
@@ -61,7 +60,7 @@ function processorMs(pid) {
 }
 
 /**
- * A prompt for each number; no two of them have a common beginning.
+ * Returns a prompt for each number; no two share a prefix.
  * @param {number} number
  * @param {number} [words]
  */
@@ -139,11 +138,11 @@ async function measure(name) {
 }
 
 console.log(`${environmentLine(describeEnvironment())}
-${options.model}; prompts of ${options.prompt} words, answers of ${ANSWER_TOKENS} tokens, ${TOGETHER} at once
+${options.model}; prompts of ${options.prompt} words, answers of ${ANSWER_TOKENS} tokens, ${TOGETHER} in parallel
 
-| host | cold start, ms | of it processor, ms | first token: new prompt, ms | known prompt, ms | processor, s: million tokens read | written | peak RSS, MiB |
+| host | cold start, ms | of which CPU, ms | first token: new prompt, ms | known prompt, ms | CPU seconds per million tokens: prefill | decode | peak RSS, MiB |
 |---|---|---|---|---|---|---|---|`);
 for (const name of options.hosts.split(',')) {
   const { cells, promptTokens } = await measure(name);
-  console.log(`| ${name} (${promptTokens.toFixed(0)} tokens of prompt) | ${cells.join(' | ')} |`);
+  console.log(`| ${name} (${promptTokens.toFixed(0)} prompt tokens) | ${cells.join(' | ')} |`);
 }

@@ -1,5 +1,5 @@
 // Reads and writes docs/benchmarks.md. Each command has a section there, between two markers, and
-// rewrites that section only.
+// rewrites only that section.
 
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';

@@ -1,8 +1,8 @@
 // Compares text embeddings with transformers.js (onnxruntime-web, WASM) in one Chromium,
-// alternately: the same weights, the same texts, one thread.
+// alternately, with the same weights, the same texts and one thread.
 //   node tools/bench/embeddings.mjs [--folder build/embed] [--texts 32] [--tokens 64] [--rounds 15]
 //     [--threads 1] [--document]
-// --folder has minilm-q8_0.gguf, minilm-f32.gguf and onnx/ (tools/embed/models.mjs). `make
+// --folder contains minilm-q8_0.gguf, minilm-f32.gguf and onnx/ (tools/embed/models.mjs). `make
 // bench-embeddings` builds them first.
 
 import { existsSync, readFileSync } from 'node:fs';
@@ -32,7 +32,7 @@ const modules = resolve(root, '.toolchain/bench/node_modules');
 const threads = Number(options.threads);
 const WARM_UPS = 2;
 
-/** The files that each side loads; ours are compared with theirs of the same weights. */
+/** The files that each side loads. Ours are compared with theirs for the same weights. */
 const sides = {
   'wick Q8_0': { peer: 'wick', url: '/models/minilm-q8_0.gguf', threads },
   'wick F32': { peer: 'wick', url: '/models/minilm-f32.gguf', threads },
@@ -45,14 +45,14 @@ const comparisons = /** @type {const} */ ([
   ['wick F32', 'transformers.js fp32', 2],
 ]);
 
-/** Words that are one token each, from the tokenizer's file. @returns {string[]} */
+/** Reads words that are one token each from the tokenizer's file. @returns {string[]} */
 function readWords() {
   const { model } = JSON.parse(readFileSync(resolve(folder, 'onnx/tokenizer.json'), 'utf8'));
   return Object.keys(model.vocab).filter((piece) => /^[a-z]{3,}$/.test(piece));
 }
 
 /**
- * Texts of that many tokens, including [CLS] and [SEP].
+ * Returns texts with the requested number of tokens, including [CLS] and [SEP].
  * @param {string[]} words
  * @param {number} round
  */
@@ -77,8 +77,8 @@ function cosine(a, b) {
 /** @typedef {{clock: number, processor: number}} Sample milliseconds */
 
 /**
- * Processor time of all pages so far. On a shared machine it is more reliable than the clock,
- * because only the measured page computes.
+ * Returns the CPU time of all pages so far. On a shared machine it is more reliable than the clock,
+ * because only the measured page uses the CPU.
  * @param {import('playwright-core').CDPSession} session of the browser
  * @returns {Promise<number>} milliseconds
  */
@@ -149,8 +149,8 @@ function report({ samples, vectors }) {
     return [head, `|${'---|'.repeat(rows[0].length)}`, ...others].join('\n');
   };
   return [
-    table([['engine', 'ms', 'processor ms', 'least cosine'], ...all]),
-    table([['times as fast', 'by the clock', 'by processor time', 'wanted'], ...ratios]),
+    table([['engine', 'ms', 'CPU ms', 'lowest cosine'], ...all]),
+    table([['times as fast', 'by the clock', 'by CPU time', 'goal'], ...ratios]),
   ].join('\n\n');
 }
 
@@ -159,7 +159,7 @@ for (const [path, how] of [
   [resolve(modules, '@huggingface/transformers/package.json'), 'tools/setup.sh browsers bench'],
 ]) {
   if (!existsSync(path)) {
-    console.error(`embeddings: ${path} is missing: run ${how}`);
+    console.error(`embeddings: ${path} is missing. Run ${how}`);
     process.exit(1);
   }
 }
@@ -189,9 +189,9 @@ try {
       `## Text embeddings against transformers.js
 
 ${options.texts} texts of ${options.tokens} tokens at once, with all-MiniLM-L6-v2's weights, ${threads} thread, in one Chromium
-(${browser.version()}), in turns: medians of ${options.rounds} rounds, and 95 % intervals of the ratio. The cosine is the
-least of all texts, with the vectors of transformers.js in F32. Where others use the machine, too, processor
-time tells more than the clock.
+(${browser.version()}), alternately: medians of ${options.rounds} rounds, and 95 % intervals of the ratio. The cosine is the
+lowest of all texts, compared with the vectors of transformers.js in F32. On a shared machine, CPU time is more
+reliable than the clock.
 
 \`node tools/bench/embeddings.mjs --rounds ${options.rounds} --document\`: ${environmentLine(environment)}.
 

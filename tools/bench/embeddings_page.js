@@ -1,8 +1,8 @@
 // Wick and transformers.js with the same methods, in a page (embeddings.html). embeddings.mjs
 // serves the imported files.
 
-/** @param {string} address @returns {Promise<any>} */
-const load = (address) => import(address);
+/** @param {string} url @returns {Promise<any>} */
+const load = (url) => import(url);
 
 /**
  * @param {(texts: string[]) => Promise<ArrayLike<number>[]>} embed

@@ -1,4 +1,4 @@
-// Where and when figures were taken.
+// Describes where and when figures were measured.
 
 import { execFileSync } from 'node:child_process';
 import { cpus, loadavg, release } from 'node:os';

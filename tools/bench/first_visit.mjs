@@ -1,6 +1,6 @@
-// Measures first visits of the chat page from this machine, each in an empty profile: the times
-// until it paints, until its message field accepts text, until its model is ready, and until the
-// first words of an answer, in milliseconds since the navigation began; and the layout shift.
+// Measures first visits to the chat page on this machine, each in an empty profile: the times until
+// it paints, until its message field accepts text, until its model is ready, and until the first
+// words of an answer, in milliseconds since the navigation began. Also measures the layout shift.
 //   node tools/bench/first_visit.mjs [--visits 5] [--folder build/chat] [--phone]
 
 import { resolve } from 'node:path';
@@ -67,7 +67,7 @@ export async function visitOnce(browser, url, options = {}) {
     await page.addInitScript(`(${watchVisit})('What is Wick?')`);
     await page.goto(url);
     await page.locator('.message.assistant footer').waitFor();
-    await page.waitForTimeout(500); // later layout counts, too
+    await page.waitForTimeout(500); // later layout shifts count, too
     return await page.evaluate('visit');
   } finally {
     await context.close();

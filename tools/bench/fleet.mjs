@@ -1,5 +1,5 @@
 // Measures 1 to 4 instances behind HAProxy (examples/fleet), with sessions that stay on their instance and with round robin:
-// requests a second, the share of prompt tokens that were in the prefix cache, and the time to the
+// requests per second, the share of prompt tokens that were in the prefix cache, and the time to the
 // first token.
 //   node tools/bench/fleet.mjs [--kind workerd|node|wasmtime] [--counts 1,2,4] [--sessions 16] [--turns 5] [--clients 4]
 //     [--rounds 3] [--model FILE]
@@ -37,7 +37,7 @@ const ANSWER_TOKENS = 24;
  */
 
 /**
- * The system prompt of a town guide, different for each town, with about 350 tokens.
+ * Makes the system prompt of a town guide, different for each town, with about 350 tokens.
  * @param {number} index
  * @returns {Session}
  */
@@ -85,7 +85,7 @@ async function measure(count, routing) {
     ...(options.model && { model: options.model }),
   });
   try {
-    // all have loaded their model
+    // makes every instance load its model
     for (const { origin } of fleet.instances) {
       const body = { prompt: 'Once', max_tokens: 4 };
       await (await ask(origin, '/v1/completions', body)).text();

@@ -1,6 +1,6 @@
 // Writes GGUF files in the shape of Gemma 4 with per-layer embeddings and random weights, cut to a
-// given number of layers and tokens. The numbers of `e2b` are those of Gemma 4 E2B as far as they
-// affect its speed: all feed-forwards have one width.
+// given number of layers and vocabulary entries. `e2b` has the dimensions of Gemma 4 E2B as far as
+// they affect speed, except that all feed-forward layers have the same width.
 
 import { closeSync, openSync, writeSync } from 'node:fs';
 import { f32, pair, string, types, u32, u64 } from '../../tests/support/gguf_bytes.mjs';
@@ -24,7 +24,7 @@ export const e2b = {
   ...{ window: 512, perLayer: 256, vocab: 262144, context: 4096 },
 };
 
-/** By name: GGML's number, values and bytes of a block, and the deviation of its codes. */
+/** By name: GGML's type number, values and bytes per block, and the deviation of the codes. */
 const blocks = {
   F32: { id: 0, values: 1, bytes: 4, deviation: 1 },
   Q4_0: { id: 2, values: 32, bytes: 18, deviation: 4.61 },
@@ -43,7 +43,7 @@ function halfOf(value) {
   return ((exponent + 15) << 10) | Math.min(1023, Math.round((value / 2 ** exponent - 1) * 1024));
 }
 
-/** A generator of 32 random bits (xorshift). @param {number} seed */
+/** Returns a generator of 32-bit random numbers (xorshift). @param {number} seed */
 function randomBits(seed) {
   let state = seed | 1;
   return () => {
@@ -54,7 +54,7 @@ function randomBits(seed) {
   };
 }
 
-/** Random blocks with the given deviation. @param {Type} type @param {number} deviation */
+/** Makes random blocks with the given deviation. @param {Type} type @param {number} deviation */
 function strip(type, deviation) {
   const { bytes, deviation: unit } = blocks[type];
   const out = Buffer.alloc(STRIP_BYTES);
@@ -69,7 +69,7 @@ function strip(type, deviation) {
 
 /**
  * @param {Shape} shape
- * @param {Type} type that of the matrices
+ * @param {Type} type of the matrices
  * @param {Type} tables
  * @returns {Tensor[]}
  */
@@ -187,7 +187,7 @@ const padded = (/** @type {number} */ bytes) => Math.ceil(bytes / 32) * 32;
 /**
  * @param {string} path
  * @param {Shape} shape
- * @param {{type?: Type, tables?: Type}} [of] types of the layers' matrices and of both tables
+ * @param {{type?: Type, tables?: Type}} [of] types of the layers' matrices and of the two tables
  */
 export function writeGemma4(path, shape, { type = 'Q4_0', tables = 'Q8_0' } = {}) {
   const tensors = listTensors(shape, type, tables);

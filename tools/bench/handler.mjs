@@ -1,7 +1,7 @@
-// Measures the cost of createHandler per token: the processor time of the main thread while the engine, in its worker, streams
-// chat completions, read from the engine itself and through the handler (Request, JSON, events, Response).
+// Measures the cost of createHandler per token: the CPU time of the main thread while the engine, in its worker, streams
+// chat completions that are read directly from the engine or through the handler (Request, JSON, events, Response).
 //   node tools/bench/handler.mjs [--model shape:type] [--tokens 400] [--rounds 9] [--clients 1]
-// Linux only: the times are those of /proc.
+// Linux only: the times are read from /proc.
 
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
@@ -35,11 +35,11 @@ const { createHandler } = await import(resolve(root, 'dist/openai.js'));
 const engine = await createEngine({ file: modelFile(), threads: 1, prefixCache: false });
 const handle = createHandler(engine);
 
-/** @returns {number} microseconds of processor time of this process's first thread */
+/** @returns {number} the CPU time of this process's main thread in microseconds */
 const threadUs = () =>
   Number(readFileSync(`/proc/self/task/${process.pid}/schedstat`, 'utf8').split(' ')[0]) / 1000;
 
-/** A request in which end tokens are ignored. @param {number} seed */
+/** Makes a request that ignores end tokens. @param {number} seed */
 const bodyOf = (seed) => ({
   messages: [{ role: 'user', content: `Tell me story ${seed}.` }],
   ...{ seed, max_tokens: tokens, stream: true, stream_options: { include_usage: true } },
@@ -76,7 +76,7 @@ async function measure(ask, seed) {
   const [began, started] = [threadUs(), performance.now()];
   const counts = await Promise.all(Array.from({ length: clients }, (_, i) => ask(seed * 100 + i)));
   const count = counts.reduce((sum, one) => sum + one, 0);
-  if (!(count >= 0.5 * tokens * clients)) throw new Error(`${count} tokens came`);
+  if (!(count >= 0.5 * tokens * clients)) throw new Error(`received only ${count} tokens`);
   return {
     us: (threadUs() - began) / count,
     rate: (1000 * count) / (performance.now() - started),
@@ -100,6 +100,6 @@ const us = (/** @type {'engine' | 'handler'} */ side) => median(found[side].map(
 const rate = median(found.engine.map((one) => one.rate));
 const cost = us('handler') - us('engine');
 console.log(`${environmentLine(describeEnvironment())}
-${options.model ?? 'wick-2.6m:q8_0'}, ${clients} at once, ${tokens} tokens each, median of ${rounds} rounds
-main thread, us a token: ${us('engine').toFixed(1)} engine alone, ${us('handler').toFixed(1)} through the handler
+${options.model ?? 'wick-2.6m:q8_0'}, ${clients} requests at once, ${tokens} tokens each, median of ${rounds} rounds
+main thread, us per token: ${us('engine').toFixed(1)} engine only, ${us('handler').toFixed(1)} through the handler
 the handler costs ${cost.toFixed(1)} us a token: ${((cost * rate) / 1e4).toFixed(2)} % of ${(1e6 / rate).toFixed(0)} us that a token takes`);

@@ -1,9 +1,9 @@
-// Measures `wick serve` under hostile load: the latency of normal requests alone, and then during
-// slow, malformed, oversized and expensive requests (tools/bench/hostile_requests.mjs). Both parts
-// run in the same minutes on the same machine, because only their ratio is comparable.
+// Measures `wick serve` under hostile load: the latency of normal requests by themselves, and then
+// next to slow, malformed, oversized and expensive requests (tools/bench/hostile_requests.mjs). Both
+// parts run within minutes of each other on the same machine, because only their ratio is comparable.
 //   node tools/bench/hostile_load.mjs [--seconds 600] [--quiet 30] [--rate 4] [--model FILE] [--only KIND,...]
-// Exit status 1: a normal request failed or answered differently than alone, the server answered a hostile one with a
-// status from 500 on, or the median latency is more than twice that without load.
+// Exit status 1: a normal request failed or got a different answer than without load, the server responded to a hostile
+// request with a status of 500 or above, or the median latency is more than twice the latency without load.
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -39,7 +39,7 @@ const city = {
   required: ['city'],
 };
 /**
- * A few requests that are repeated, as an application would send them.
+ * A few requests that are repeated, similar to those of an application.
  * @type {[string, object][]}
  */
 const normal = [
@@ -59,7 +59,7 @@ async function startServer() {
   return { child, url: new URL(line).origin };
 }
 
-/** The text of an answer, without ids and times. @param {string} text */
+/** Returns the text of a response without ids and times. @param {string} text */
 const saidIn = (text) =>
   [...text.matchAll(/"(?:content|text)":("(?:[^"\\]|\\.)*")/g)]
     .map(([, said]) => JSON.parse(said))
@@ -90,7 +90,7 @@ async function measure(url, seconds, said) {
       found.ms.push(performance.now() - start);
       const now = saidIn(text);
       if (answer.status !== 200) found.failures.push(`${answer.status} ${text.slice(0, 200)}`);
-      else if (now !== (said.get(i) ?? now)) found.failures.push(`another answer: ${now}`);
+      else if (now !== (said.get(i) ?? now)) found.failures.push(`different answer: ${now}`);
       said.set(i, now);
     } catch (error) {
       found.failures.push(String(error));
@@ -147,7 +147,7 @@ try {
   print(`hostile (${options.rate}/s)`, loaded);
   console.table(counts);
   const ratios = [median, p95].map((of) => of(loaded.ms) / of(alone.ms));
-  console.log(`ratio: median ${ratios[0].toFixed(2)}, p95 ${ratios[1].toFixed(2)}`);
+  console.log(`ratios: median ${ratios[0].toFixed(2)}, p95 ${ratios[1].toFixed(2)}`);
   console.log(
     `memory of the server: ${before.toFixed(0)} MB, then ${residentMb(child.pid).toFixed(0)} MB`,
   );

@@ -10,18 +10,18 @@ const { url, rate, only } = workerData;
 const { port } = new URL(url);
 const HOLD_MS = 30_000;
 const PACE_MS = 1000;
-/** Connections that a request of the slow kinds opens. */
+/** The number of connections that each slow kind of request opens. */
 const MANY = 40;
 
 let isStopped = false;
 let serial = 0;
 
 /**
- * Sends bytes to the server and reads its answer.
+ * Sends bytes to the server and reads its response.
  * @param {(string | Buffer)[]} pieces
  * @param {number} paceMs between pieces
  * @param {number} holdMs
- * @returns {Promise<string>} the status, or a description of how it ended
+ * @returns {Promise<string>} the status, or how the connection ended
  */
 function raw(pieces, paceMs, holdMs) {
   return new Promise((settle) => {
@@ -109,7 +109,7 @@ const tool = (/** @type {number} */ i) => ({
   },
 });
 
-/** A stream whose client disconnects after the first bytes. */
+/** Requests a stream and disconnects after the first bytes. */
 async function leave() {
   const left = new AbortController();
   const body = JSON.stringify({ messages: hello, max_tokens: 400, stream: true });
@@ -125,7 +125,7 @@ async function leave() {
   return String(answer.status);
 }
 
-/** Requests answers but never reads them. */
+/** Sends requests but never reads the responses. */
 function neverReads() {
   const body = JSON.stringify({ messages: hello, max_tokens: 200, stream: true });
   return new Promise((settle) => {
@@ -147,9 +147,9 @@ const kinds = {
     many(() => raw([...'POST /v1/chat/completions HTTP/1.1\r\nHost: a'], PACE_MS, HOLD_MS)),
   'slow body': () =>
     many(() => raw([head(1000), ...'{"messages": [{"role": "user", "content"'], PACE_MS, HOLD_MS)),
-  'body that breaks off': () => raw([`${head(1000)}{"messages":`], 0, 300),
-  'stream left': leave,
-  'stream never read': neverReads,
+  'truncated body': () => raw([`${head(1000)}{"messages":`], 0, 300),
+  'abandoned stream': leave,
+  'unread stream': neverReads,
   garbage: () => raw([Buffer.from(list(4096, (i) => (i * serial * 31 + 7) & 255))], 0, 2000),
   'TLS hello': () => raw([Buffer.from('16030100a5010000a10303', 'hex')], 0, 2000),
   'two lengths': () => raw([`${head(3).trimEnd()}\r\nContent-Length: 4\r\n\r\n{}  `], 0, 2000),
@@ -163,7 +163,7 @@ const kinds = {
   'not JSON': () => send('/v1/chat/completions', `{"messages": [${serial}`),
   'not UTF-8': () =>
     send('/v1/chat/completions', Uint8Array.of(0x7b, 0x22, 0xc3, 0x28, 0xff, 0x22, 0x7d)),
-  'half of a pair': () =>
+  'lone surrogate': () =>
     send(
       '/v1/chat/completions',
       `{"messages":[{"role":"user","content":"\\ud83d ${serial}"}],"max_tokens":2}`,
@@ -175,13 +175,13 @@ const kinds = {
       '/v1/chat/completions',
       `{"messages":[{"role":"user","content":"a"}],"metadata":[${'{},'.repeat(300_000)}{}]}`,
     ),
-  'prompt over the context': () =>
+  'prompt larger than the context': () =>
     json({ messages: [{ role: 'user', content: `${serial} fox `.repeat(100_000) }] }),
   'prompt of one letter': () =>
     json({ prompt: 'a'.repeat(900_000 + (serial % 999)), max_tokens: 1 }, '/v1/completions'),
   'prompt of emoji': () =>
     json({ prompt: '👩‍👩‍👧‍👦'.repeat(20_000), max_tokens: 1, seed: serial }, '/v1/completions'),
-  'messages by the thousand': () =>
+  'thousands of messages': () =>
     json({
       messages: list(2000, (i) => ({ role: i % 2 ? 'assistant' : 'user', content: `${serial}` })),
     }),
@@ -199,7 +199,7 @@ const kinds = {
         },
       ],
     }),
-  'tools by the hundred': () =>
+  'hundreds of tools': () =>
     json({ messages: hello, max_tokens: 4, tools: list(500, tool), tool_choice: 'required' }),
   'pattern of nested repeats': () =>
     withSchema({
@@ -222,7 +222,7 @@ const kinds = {
       properties: object(list(10_000, (i) => [`m${i}_${serial}`, { type: 'string' }])),
     }),
   'enum of ten thousand': () => withSchema({ enum: list(10_000, (i) => `word ${i} ${serial}`) }),
-  'definitions that nest': () =>
+  'nested definitions': () =>
     withSchema({
       $defs: object(
         list(60, (i) => [
@@ -237,33 +237,33 @@ const kinds = {
       ),
       $ref: '#/$defs/d0',
     }),
-  'numbers in bounds': () =>
+  'bounded numbers': () =>
     withSchema({
       type: 'number',
       minimum: -1e15 - serial,
       maximum: 123456789.123456,
       multipleOf: 0.0001,
     }),
-  'grammar that recurses': () =>
+  'recursive grammar': () =>
     json({
       messages: hello,
       max_tokens: 8,
       grammar: `root ::= root2*\nroot2 ::= ("a" | root2 "${serial}")*`,
     }),
   'many choices': () => json({ messages: hello, max_tokens: 1, n: 1000 + serial }),
-  'biases by the thousand': () =>
+  'thousands of biases': () =>
     json({
       messages: hello,
       max_tokens: 2,
       logit_bias: object(list(1000, (i) => [String(i), -1])),
       seed: serial,
     }),
-  'wild numbers': () =>
+  'out-of-range numbers': () =>
     send(
       '/v1/chat/completions',
       `{"messages":[{"role":"user","content":"a"}],"max_tokens":1e308,"temperature":-1e999,"seed":${serial}}`,
     ),
-  'embeddings by the thousand': () =>
+  'thousand embeddings': () =>
     json({ input: list(1000, (i) => `text ${i} ${serial}`) }, '/v1/embeddings'),
   'constructor as a name': () =>
     send(

@@ -1,9 +1,9 @@
 // Measures how long the first piece of text takes in addition to the engine's own time (ttftMs), how
-// long a request of one token takes just after another was aborted, and how fast a streamed text
-// arrives: medians in this Node and in Chromium.
+// long a request for one token takes just after another request was aborted, and how fast streamed
+// text arrives: medians in this Node and in Chromium.
 //
 //   node tools/bench/latency.mjs [DIST] [THREADS] [HOSTS]    HOSTS: node,chromium (both by default)
-//   to compare two DISTs, run this alternately
+// To compare two DISTs, run this alternately for both.
 
 import { resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';

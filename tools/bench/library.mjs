@@ -1,8 +1,8 @@
-// Compares the decode of a program that links libwick.a (Emscripten, one thread) with that of the npm
-// package in the same Node, and shows the effect of the link's -O option: -O1, as in wick.pc, and -O3.
+// Compares the decode speed of a program that links libwick.a (Emscripten, one thread) with the npm
+// package in the same Node, and shows the effect of linking with -O1, as in wick.pc, and with -O3.
 //   node tools/bench/library.mjs [--rounds 7] [--file model.gguf] [--prompt 128] [--tokens 256]
-// A round is a process of each, one after the other, in alternating order. The exit code is 1 when the 95 % interval of library
-// / package is wholly below 0.97. Needs `make dist library`.
+// A round is one process of each, run one after the other in alternating order. The exit code is 1 if the 95 % interval of
+// library / package is completely below 0.97. Needs `make dist library`.
 
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
@@ -40,7 +40,7 @@ const emcc = process.env.EMSDK
 /** @param {string} program @param {string[]} args @returns {string} */
 const run = (program, args) => execFileSync(program, args, { encoding: 'utf8' });
 
-/** @param {string} optimization of the link, after the library's own @returns {string} */
+/** @param {string} optimization link option, placed after the library's own @returns {string} */
 function link(optimization) {
   mkdirSync(build, { recursive: true });
   writeFileSync(join(build, 'package.json'), '{"type": "commonjs"}'); // as emcc writes programs
@@ -61,7 +61,7 @@ const ofProgram = (program) => () =>
   JSON.parse(run(process.execPath, [program, file, options.prompt, options.tokens, `${RUNS}`]))
     .decode;
 
-/** @returns {number} the package's */
+/** @returns {number} the package's decode speed in tokens per second */
 function ofPackage() {
   /** @type {import('./builds_child.mjs').Wanted} */
   const wanted = {
@@ -101,6 +101,6 @@ for (const { name, found } of sides) {
 }
 const [, high] = ratioInterval(sides[1].found, wanted.found);
 if (high < LEAST_RATIO) {
-  console.error(`the library's decode is below ${LEAST_RATIO} of the package's`);
+  console.error(`the library's decode speed is below ${LEAST_RATIO} of the package's`);
   process.exit(1);
 }

@@ -1,10 +1,10 @@
-// A text to measure real models on: half of it a licence, half Python source.
+// Provides the text on which real models are measured: half of it is a licence, half is Python source.
 
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { root } from '../../tests/support/locate.mjs';
 
-/** @param {number} bytes up to 20,000 @returns {string} needs `tools/setup.sh smollm2` */
+/** Needs `tools/setup.sh smollm2`. @param {number} bytes up to 20,000 @returns {string} */
 export function measuredText(bytes) {
   const sources = ['.toolchain/models/apache-2.0.txt', 'tools/text/reference.py'];
   return sources

@@ -1,4 +1,4 @@
-// Native llama.cpp (node-llama-cpp) in a separate process. native_peer.mjs starts it, sends
+// Runs native llama.cpp (node-llama-cpp) in a separate process. native_peer.mjs starts it, sends
 // {id, method, argument} and receives {id, value} or {id, error}.
 
 import { readFileSync } from 'node:fs';
@@ -10,7 +10,7 @@ const { getLlama } = await import(pathToFileURL(process.argv[2]).href);
 /** @type {any} */
 let sequence;
 
-/** @returns {string} the build of the kernels that llama.cpp chose for this processor */
+/** @returns {string} the kernel build that llama.cpp chose for this processor */
 function cpuVariant() {
   const found = readFileSync('/proc/self/maps', 'utf8').match(/libggml-cpu-(\w+)\.so/);
   return found ? found[1] : 'unknown';
@@ -31,7 +31,7 @@ const methods = {
     return { release: llama.llamaCppRelease?.release, variant: cpuVariant() };
   },
 
-  /** Greedy: the first token arrives with the prefill, the others one by one. */
+  /** Samples greedily: the first token arrives with the prefill, the others one by one. */
   async measure({ tokens: prompt, count }) {
     await sequence.clearHistory();
     const next = { generateNext: { token: true, options: { temperature: 0 } } };

@@ -1,5 +1,5 @@
-// Native llama.cpp with its library of images as a side of a comparison: a child process in Python (native_images.py).
-// node-llama-cpp, which the other comparisons run, is built without that library.
+// Native llama.cpp with its image library as a side of a comparison: a child process in Python (native_images.py).
+// The other comparisons run node-llama-cpp, which is built without that library.
 
 import { spawn } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
@@ -9,7 +9,7 @@ import { root } from '../../tests/support/locate.mjs';
 
 const python = resolve(root, '.toolchain/images/bin/python');
 
-/** @returns {string | undefined} the package and its version, when it is installed */
+/** @returns {string | undefined} the package and its version, if it is installed */
 export function nativeImagesVersion() {
   const lock = readFileSync(resolve(root, 'tools/images/requirements.txt'), 'utf8');
   return existsSync(python) ? /^xllamacpp==\S+/m.exec(lock)?.[0] : undefined;
@@ -35,7 +35,7 @@ export function openNativeImages() {
     for (const { fail } of waiters.values()) fail(new Error(`native llama.cpp: ${reason}`));
     waiters.clear();
   };
-  child.on('exit', (code, signal) => failAll(`ended with ${code ?? signal}`));
+  child.on('exit', (code, signal) => failAll(`exited with ${code ?? signal}`));
   child.on('error', failAll);
   child.stdin.on('error', failAll);
   return {

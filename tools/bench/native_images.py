@@ -1,5 +1,5 @@
-# Native llama.cpp with its library of images: a line of JSON on standard input is a call, one on standard output its
-# answer (native_images.mjs).
+# Runs native llama.cpp with its image library: each line of JSON on standard input is a call, and each line on standard
+# output is a result (native_images.mjs).
 
 import base64
 import json

@@ -1,4 +1,4 @@
-// Native llama.cpp as a side of a comparison: a child process with the same calls as a browser's page.
+// Native llama.cpp as a side of a comparison: a child process with the same methods as a browser page.
 
 import { fork } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
@@ -10,7 +10,7 @@ const folder = resolve(root, '.toolchain/bench/node_modules/node-llama-cpp');
 const entry = resolve(folder, 'dist/index.js');
 const child = resolve(dirname(fileURLToPath(import.meta.url)), 'native_child.mjs');
 
-/** @returns {string | undefined} the package's version, when it is installed */
+/** @returns {string | undefined} the package's version, if it is installed */
 export function nativeVersion() {
   if (!existsSync(entry)) return undefined;
   return JSON.parse(readFileSync(resolve(folder, 'package.json'), 'utf8')).version;
@@ -34,9 +34,9 @@ export function openNative() {
     waiters.clear();
   };
   started.on('exit', (code, signal) =>
-    failAll(new Error(`native llama.cpp ended with ${code ?? signal}`)),
+    failAll(new Error(`native llama.cpp exited with ${code ?? signal}`)),
   );
-  started.on('error', failAll); // it could not be started, or it has ended and cannot answer
+  started.on('error', failAll); // it could not be started, or it has exited and cannot respond
   return {
     call: (method, argument) =>
       new Promise((settle, fail) => {

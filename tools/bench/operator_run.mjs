@@ -1,8 +1,8 @@
-// Runs the server like an operator who has only the documents: with the commands of
+// Runs the server like an operator who has only the documentation: with the commands in
 // docs/components.md and a model's URL. A client sends requests with pauses of 5 s; then 40 clients
-// send requests at the same time. Prints the number of downloads of the model, the memory next to
-// the documented limit, and whether the log and /metrics agree with the clients' counts. Fails if
-// they do not.
+// send requests at the same time. Prints the number of model downloads, the memory next to the
+// documented limit, and whether the log and /metrics agree with the clients' counts. Fails if they
+// do not.
 //   node tools/bench/operator_run.mjs [--seconds 600] [--pause 5] [--clients 40] [--model smollm2-135m:q4_0] [--context 512]
 
 import { readFileSync } from 'node:fs';
@@ -33,7 +33,7 @@ const COMPLETIONS = '/v1/completions';
 const CHAT = '/v1/chat/completions';
 const TOKENS = 16;
 
-/** @param {string} name p2 or p3 @returns {string[]} arguments of the documented command with a model's URL */
+/** @param {string} name p2 or p3 @returns {string[]} the arguments of the documented command that takes a model URL */
 function documentedArguments(name) {
   const command = page
     .replaceAll(/ \\\n\s*/g, ' ')
@@ -43,23 +43,23 @@ function documentedArguments(name) {
     );
   const words = command?.split(' ').slice(1) ?? [];
   if (!words.includes('WICK_MODEL_URL=$URL'))
-    throw new Error(`no command for ${name} in docs/components.md`);
+    throw new Error(`docs/components.md has no command for ${name}`);
   return words;
 }
 
 /** @param {string} text @param {RegExp} pattern @returns {number} */
 function numberIn(text, pattern) {
   const found = pattern.exec(text.replaceAll(/\s+/g, ' '));
-  if (!found) throw new Error(`docs/components.md has no ${pattern}`);
+  if (!found) throw new Error(`docs/components.md does not match ${pattern}`);
   return Number(found[1]);
 }
 
-/** @param {string} events of a stream, which may have a comment while it waits */
+/** @param {string} events of a stream, which may have comments while it waits */
 const withoutComments = (events) => events.replaceAll(/^:.*\n\n/gm, '');
 
 /** @typedef {{route: string, status: number, read: number, written: number}} Counted */
 
-/** Counts the answers that the clients of a server receive. */
+/** Counts the responses that the clients of a server receive. */
 class Clients {
   /** @type {Counted[]} */
   counted = [];
@@ -82,7 +82,7 @@ class Clients {
   }
 
   /**
-   * Sends requests one after the other: for a whole answer, for a stream, one that is refused, and
+   * Sends requests one after the other: one without streaming, one with streaming, an invalid one, and
    * two that need no model.
    * @param {number} turn
    */
@@ -135,7 +135,7 @@ const countedOf = (line) => ({
 });
 
 /**
- * Whether a page of /metrics agrees with the log of the instance that answered it.
+ * Returns whether the output of /metrics agrees with the log of the instance that served it.
  * @param {string} metrics @param {any[]} lines
  */
 function isInMetrics(metrics, lines) {
@@ -179,7 +179,7 @@ async function start(name) {
     (line) => /http:\/\/127\.0\.0\.1:\d+/.exec(line)?.[0],
   );
   const limit = Number(args[args.indexOf('--max-concurrent-requests') + 1]);
-  const instancesMax = name === 'p3' ? limit : Infinity; // docs/components.md: 0.2 has no cap
+  const instancesMax = name === 'p3' ? limit : Infinity; // docs/components.md: 0.2 has no limit
   return { name, server, models, instancesMax, seen: new Clients(server.origin) };
 }
 /** @typedef {Awaited<ReturnType<typeof start>>} Operated */
@@ -187,7 +187,7 @@ async function start(name) {
 /** @param {Operated} one */
 async function pace({ name, models, seen }) {
   for (const route of ['/health', '/v1/models', '/metrics']) await seen.request(route);
-  check(name, models.asked.any === 0, '/health, /v1/models and /metrics load no model');
+  check(name, models.asked.any === 0, '/health, /v1/models and /metrics do not load a model');
   let turn = 0;
   for (const end = Date.now() + seconds * 1000; Date.now() < end; turn++) {
     await seen.ask(turn);
@@ -211,7 +211,7 @@ async function crowd({ name, server, instancesMax, seen }) {
   const loads = linesOf(server.output(), 'wick.model.loaded').length;
   const capMib = hostMib + instancesMax * instanceMib;
   const peakMib = Math.round(residentOf(server.pid).peakKb / 1024);
-  const words = `${clients} clients at once, ${loads} instances: ${peakMib} MiB, the cap is ${capMib === Infinity ? 'the container' : capMib}`;
+  const words = `${clients} clients at once, ${loads} instances: ${peakMib} MiB, limit is ${capMib === Infinity ? 'set by the container' : capMib}`;
   check(name, peakMib <= capMib && loads <= instancesMax, words);
 }
 
@@ -220,19 +220,19 @@ async function compare({ name, server, models, seen }) {
   const metrics = await seen.request('/metrics');
   const written = () => linesOf(server.output(), 'http.request');
   const { counted } = seen;
-  await waitUntil(() => written().length >= counted.length, 'the lines of all requests');
+  await waitUntil(() => written().length >= counted.length, 'log lines of all requests');
   const lines = written();
   const isLogged = sumsOf(lines.map(countedOf)) === sumsOf(counted);
   const tokens = counted.reduce((sum, { read, written: out }) => sum + read + out, 0);
   check(
     name,
     isLogged,
-    `${counted.length} requests and ${tokens} tokens of clients are in the log`,
+    `the log has ${counted.length} requests and ${tokens} tokens of the clients`,
   );
-  check(name, isInMetrics(metrics, lines), 'metrics of an instance have what the log has of it');
+  check(name, isInMetrics(metrics, lines), 'the metrics of an instance agree with its log lines');
   const loads = linesOf(server.output(), 'wick.model.loaded').length;
-  const downloads = models.asked.first; // a busy machine may repeat one
-  const words = `downloads: ${downloads}, lines about a loaded model: ${loads}`;
+  const downloads = models.asked.first; // on a busy machine, a download may be repeated
+  const words = `downloads: ${downloads}, log lines about a loaded model: ${loads}`;
   check(name, loads > 0 && loads <= downloads, words);
 }
 
@@ -252,5 +252,5 @@ try {
     models.close();
   }
 }
-console.log(problems.length === 0 ? '\nall as documented' : `\n${problems.length} differ`);
+console.log(problems.length === 0 ? '\nall as documented' : `\n${problems.length} checks failed`);
 process.exitCode = problems.length === 0 ? 0 : 1;

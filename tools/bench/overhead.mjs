@@ -1,5 +1,5 @@
-// Measures the cost of metrics: one engine with metrics and one without, alternately, in Node. The figures are processor time,
-// which is meaningful even on a shared machine.
+// Measures the cost of metrics: one engine with metrics and one without, alternately, in Node. The figures are CPU times,
+// which are meaningful even on a shared machine.
 //   node tools/bench/overhead.mjs [MODEL.gguf] [--tokens 64] [--repetitions 31]
 
 import { resolve } from 'node:path';
@@ -37,7 +37,7 @@ async function decode(engine, round) {
   return (user + system) / 1000 / maxTokens;
 }
 
-/** @type {Record<'on' | 'off', number[]>} milliseconds a token */
+/** @type {Record<'on' | 'off', number[]>} milliseconds per token */
 const samples = { on: [], off: [] };
 for (let round = -3; round < Number(options.repetitions); round++) {
   /** @type {(keyof typeof samples)[]} */
@@ -50,9 +50,9 @@ for (let round = -3; round < Number(options.repetitions); round++) {
 const percent = (/** @type {number} */ ratio) => `${((ratio - 1) * 100).toFixed(2)} %`;
 const [low, high] = ratioInterval(samples.on, samples.off);
 console.log(
-  `${file}\nms a token: ${median(samples.off).toFixed(4)} without, ${median(samples.on).toFixed(4)} with; ` +
+  `${file}\nms per token: ${median(samples.off).toFixed(4)} without, ${median(samples.on).toFixed(4)} with; ` +
     `metrics cost ${percent(median(samples.on) / median(samples.off))} (${percent(low)} to ${percent(high)}), ` +
-    `of the fastest ${percent(Math.min(...samples.on) / Math.min(...samples.off))}`,
+    `fastest runs ${percent(Math.min(...samples.on) / Math.min(...samples.off))}`,
 );
 await engines.on.close();
 await engines.off.close();

@@ -1,15 +1,15 @@
-// Measures Wick and its peers on the same files, in one run, alternately: wllama in the same
+// Measures Wick and its peers with the same files, in one run, alternately: wllama in the same
 // Chromium, native llama.cpp in a separate process.
 //   node tools/bench/peers.mjs [--models shape:type,...] [--threads 1,2] [--prompt 128] [--tokens 32]
 //     [--repetitions 7] [--minutes 8] [--cold shape:type,...] [--peers wllama,llama.cpp]
 //     [--out build/bench/peers.json] [--append] [--section peers]
-// --models people: the shapes that people run, --models real: real weights (models.mjs). --append:
-// this is a part of a longer run, so the rows of other models in --out are kept. --section people:
+// --models people: shapes of popular models, --models real: real weights (models.mjs). --append:
+// keeps the rows of other models in --out, because this is a part of a longer run. --section people:
 // the section of the document to write. QUICK=1: 64 + 16 tokens, up to 3 repetitions, no
-// intervals, within 8 minutes. A full run repeats each comparison for --minutes at most, but at
+// intervals, within 8 minutes. A full run repeats each comparison for at most --minutes, but at
 // least 3 times. After each comparison it writes build/bench/peers.json, and peers.details.json
 // next to it (environment, samples, and the skipped measurements with their reasons). A full run,
-// or one with --document, ends by writing its section of docs/benchmarks.md and the picture there.
+// or one with --document, ends by writing its section of docs/benchmarks.md and the chart there.
 
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { relative, resolve } from 'node:path';
@@ -83,8 +83,8 @@ function findPeers() {
     if (version === undefined) {
       console.error(
         name in versions
-          ? `bench-peers: ${name} is not installed: run tools/setup.sh core browsers bench`
-          : `bench-peers: unknown peer '${name}': the peers are ${Object.keys(versions).join(', ')}`,
+          ? `bench-peers: ${name} is not installed. Run tools/setup.sh core browsers bench`
+          : `bench-peers: unknown peer '${name}' (known: ${Object.keys(versions).join(', ')})`,
       );
       process.exit(1);
     }
@@ -94,8 +94,8 @@ function findPeers() {
 }
 
 /**
- * Divides the time that is left in a quick run. A task that has begun gets at least one round. No
- * task begins unless a task as long as the longest so far would end in time.
+ * Divides the remaining time of a quick run between tasks. A task that has started gets at least one
+ * round. A task starts only if it would end in time when it takes as long as the longest so far.
  */
 class Clock {
   #start = performance.now();
@@ -104,7 +104,7 @@ class Clock {
   #longestMs = 0;
 
   /**
-   * @param {number} tasksLeft including the one that begins
+   * @param {number} tasksLeft including the one to start
    * @returns {boolean} whether there is time for it
    */
   startTask(tasksLeft) {
@@ -119,12 +119,12 @@ class Clock {
     this.#longestMs = Math.max(this.#longestMs, performance.now() - this.#taskStart);
   }
 
-  /** @param {number} round the next one @param {number} roundMs that the last one took */
+  /** @param {number} round the next round @param {number} roundMs the duration of the last round */
   hasTimeFor(round, roundMs) {
     return round < ROUNDS_MIN || performance.now() + roundMs <= this.#taskEnd;
   }
 
-  /** Milliseconds after which an engine without an answer has failed. */
+  /** Milliseconds after which an engine that does not respond counts as failed. */
   get limitMs() {
     return quick ? this.#start + QUICK_SECONDS_MAX * 1000 - performance.now() : HOUR_MS;
   }
@@ -148,7 +148,7 @@ async function prepare(bench, { shape, type, threads }, peer, sides) {
   const wanted = { url: `/models/${name}`, path, threads, context };
   const loaded = await sides[peer].call('load', wanted);
   if (isNative) bench.variant = loaded.variant;
-  // rounds from 0 have separate prompts
+  // the measured rounds, from 0, have different prompts
   const warmUp = quick ? 8 : Math.min(WARM_UP_TOKENS, promptTokens);
   await sides[peer].call('measure', { ...makePrompt(path, warmUp, repetitions), count: 4 });
 }
@@ -268,7 +268,7 @@ async function runTask(bench, task) {
 /** @typedef {{model: string, type: string, threads: number, phase: string, side?: string, reason: string}} Gap */
 
 /**
- * Rows of earlier parts of a run. The current model is not among them.
+ * Reads the rows of earlier parts of a run, without those of the current models.
  * @param {string} out @param {Task[]} tasks @param {Record<string, string>} versions
  * @returns {Row[]}
  */
@@ -301,14 +301,14 @@ async function runTasks(bench, out, save) {
       for (const [side, reason] of Object.entries(failures)) skipped.push({ ...gap, side, reason });
       bench.clock.endTask();
     } else {
-      const reason = 'no time is left: this machine is too busy for a quick run of all models';
+      const reason = 'out of time: this machine is too busy for a quick run of all models';
       skipped.push({ ...gap, reason });
     }
     save(rows, skipped);
   }
   for (const { model, type, threads, phase, side, reason } of skipped) {
     const what = `${model} ${type}, ${threads} thread(s), ${phase}`;
-    console.error(`without rows: ${what}: ${side ? `${side} failed: ` : ''}${reason}`);
+    console.error(`skipped: ${what}: ${side ? `${side} failed: ` : ''}${reason}`);
   }
   return { rows, skipped };
 }
@@ -332,7 +332,7 @@ const sections = {
   peers: {
     head: `## Against wllama and native llama.cpp
 
-![Decode and prefill of Wick, llama.cpp and wllama, tokens a second](benchmarks-peers.svg)`,
+![Decode and prefill speed of Wick, llama.cpp and wllama in tokens per second](benchmarks-peers.svg)`,
     command: 'make bench-peers',
   },
   people: {
@@ -347,7 +347,7 @@ const sections = {
 
 /** @param {Row[]} rows @param {ReturnType<typeof describeEnvironment>} environment @param {Bench} bench */
 function writeDocument(rows, environment, { browser, versions, variant }) {
-  // llama.cpp is last, because the processor for which its kernels were built follows
+  // llama.cpp is last, because the text after it describes its kernels
   const last = (/** @type {string} */ peer) => Number(peer === 'llama.cpp');
   const peers = Object.entries(versions)
     .sort(([a], [b]) => last(a) - last(b))
@@ -365,10 +365,10 @@ function writeDocument(rows, environment, { browser, versions, variant }) {
 
 ${ratioLines(rows)}
 
-${promptTokens} tokens of prompt and ${newTokens} of answer, one run${isMain ? '' : ' for each model'}. ${rounds}
+${promptTokens} prompt tokens and ${newTokens} answer tokens, one run${isMain ? '' : ' for each model'}. ${rounds}
 
 \`${quick ? 'QUICK=1 ' : ''}${command}\`: ${environmentLine(environment)}. Chromium ${browser.version()},
-${peers.join(', ')}${variant ? `, whose kernels were those for ${variant}` : ''}.
+${peers.join(', ')}${variant ? ` with kernels for ${variant}` : ''}.
 
 ${phaseTables(rows)}`,
   );
@@ -385,7 +385,7 @@ const server = await serve({
   },
 });
 const browser = await launchChromium();
-// ends at once: the files are whole, exit ends the browser, and llama.cpp's process ends without its parent
+// exits immediately: the files are complete, exit closes the browser, and llama.cpp's process ends without its parent
 for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => process.exit(130));
 try {
   const environment = describeEnvironment();
@@ -410,9 +410,9 @@ try {
       skipped: gaps,
     });
   });
-  if (bench.variant) console.log(`native llama.cpp runs its kernels for ${bench.variant}`);
+  if (bench.variant) console.log(`native llama.cpp uses its kernels for ${bench.variant}`);
   console.log(peersTable(rows));
-  console.error(`written: ${relative(root, out)}`);
+  console.error(`wrote ${relative(root, out)}`);
   if (options.document) writeDocument(rows, environment, bench);
   // a machine that is too busy for a quick run is reported, but is not a failure
   const isBroken = ({ side = '', reason = '' }) =>

@@ -1,16 +1,16 @@
-// The two engines with the same methods, in a page (page.html, cold.html). peers.mjs serves the
+// Gives both engines the same methods in a page (page.html, cold.html). peers.mjs serves the
 // imported files.
 
 /** @typedef {{url: string, threads: number, context: number, eager?: boolean, wasm?: string, mmproj?: string, dist?: string}} Load */
 /** @typedef {{text: string, count: number}} Work */
 /**
- * A text to write at temperature 1: free, or of the schema, which `grammar` contains as GBNF. `ms` in the answer is the time
- * from the first token to the last.
+ * Text to generate at temperature 1, unconstrained or constrained by the schema, which `grammar` contains as GBNF. `ms` in
+ * the result is the time from the first token to the last.
  * @typedef {{text: string, count: number, seed: number, schema?: Record<string, unknown>, grammar?: string}} Bound
  */
 
-/** @param {string} address @returns {Promise<any>} */
-const load = (address) => import(address);
+/** @param {string} url @returns {Promise<any>} */
+const load = (url) => import(url);
 
 class Wick {
   /** @type {import('../../js/index.js').Engine | undefined} */
@@ -48,7 +48,7 @@ class Wick {
     };
   }
 
-  /** @param {{image: string, text: string}} work the address of a PPM file @returns {Promise<object>} until the first token */
+  /** @param {{image: string, text: string}} work `image` is the URL of a PPM file @returns {Promise<object>} the time to the first token */
   async see({ image, text }) {
     const engine = /** @type {import('../../js/index.js').Engine} */ (this.#engine);
     const blob = await (await fetch(image)).blob();
@@ -77,7 +77,7 @@ class Wick {
   }
 }
 
-/** Wick only: several sequences at once. */
+/** Decodes several sequences at once (Wick only). */
 class Together {
   /** @type {import('../../js/index.js').Engine | undefined} */
   #engine;
@@ -95,7 +95,7 @@ class Together {
     return { kernels };
   }
 
-  /** @param {{count: number, tokens: number}} work @returns {Promise<number>} tok/s of all together */
+  /** @param {{count: number, tokens: number}} work @returns {Promise<number>} tok/s of all sequences together */
   async decode({ count, tokens }) {
     const prompt = Array.from({ length: 16 }, (_, i) => (i * 7919 + 1) % this.#vocab);
     const settings = { temperature: 0, ignoreEnd: true, speculation: false, maxTokens: tokens + 1 };
@@ -153,7 +153,7 @@ class Wllama {
     };
   }
 
-  /** @param {{image: string, text: string}} work the address of a PPM file @returns {Promise<object>} until the first token */
+  /** @param {{image: string, text: string}} work `image` is the URL of a PPM file @returns {Promise<object>} the time to the first token */
   async see({ image, text }) {
     const data = await (await fetch(image)).arrayBuffer();
     const content = [

@@ -1,5 +1,5 @@
-// Draws docs/benchmarks-peers.svg, decode and prefill of Wick and its peers, from rows. As a
-// program, it reads the rows from the tables in docs/benchmarks.md:
+// Draws docs/benchmarks-peers.svg, decode and prefill of Wick and its peers, from rows. When run as a
+// script, it reads the rows from the tables in docs/benchmarks.md:
 //   node tools/bench/peers_picture.mjs
 
 import { writeFileSync } from 'node:fs';
@@ -25,7 +25,7 @@ function groupsOf(rows) {
   });
 }
 
-/** @param {PeerRow[]} rows @returns {string} an SVG: decode next to prefill, a row for each number of threads */
+/** @param {PeerRow[]} rows @returns {string} an SVG: decode next to prefill, one row per number of threads */
 export function drawPeers(rows) {
   const threads = [...new Set(rows.map((row) => row.threads))].sort((a, b) => a - b);
   const panels = threads.flatMap((count) =>
@@ -35,7 +35,7 @@ export function drawPeers(rows) {
     })),
   );
   return drawBars(
-    'Tokens a second of Wick, native llama.cpp and wllama',
+    'Tokens per second: Wick, native llama.cpp and wllama',
     series,
     panels.filter(({ groups }) => groups.length > 0),
   );

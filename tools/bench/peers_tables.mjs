@@ -1,5 +1,5 @@
-// Converts the rows of a comparison with the peers to the tables of docs/benchmarks.md, one for
-// each phase, and back, because the picture is drawn from the document.
+// Converts the rows of a comparison with the peers to the tables in docs/benchmarks.md, one for
+// each phase, and back, because the chart is drawn from the document.
 
 import { digits } from './rows.mjs';
 
@@ -74,7 +74,7 @@ const range = (ratios) =>
     ' to ',
   );
 
-/** @param {PeerRow[]} rows @returns {string} a line of Markdown for each phase: the ratios to each peer */
+/** @param {PeerRow[]} rows @returns {string} one line of Markdown per phase, with the ratios to each peer */
 export function ratioLines(rows) {
   const names = { decode: 'Decode', prefill: 'Prefill', cold_ttft: 'First token of a page' };
   return phases
@@ -106,8 +106,8 @@ function tableOf(section, title) {
 }
 
 /**
- * @param {string} section one that `phaseTables` wrote
- * @returns {PeerRow[]} the rows in the order of phases
+ * @param {string} section written by `phaseTables`
+ * @returns {PeerRow[]} the rows, ordered by phase
  */
 export function readPhaseTables(section) {
   const rows = tables.flatMap(([title, shared]) => {

@@ -1,5 +1,5 @@
 // Measures the cost of a layer that predicts further tokens if its proposals are never accepted: random weights in the shape of
-// Qwen3.5-0.8B with such a layer, drawn tokens. Two engines, with the layer and without it, write alternately, in Node.
+// Qwen3.5-0.8B with such a layer, and random sampling. Two engines, with and without the layer, generate alternately, in Node.
 //   node tools/bench/predictor.mjs [--model qwen3.5-0.8b-mtp:q4_0] [--rounds 5] [--prompt 64] [--tokens 192]
 
 import { parseArgs } from 'node:util';
@@ -20,7 +20,7 @@ const [rounds, promptTokens, tokens] = [options.rounds, options.prompt, options.
 const file = modelFile(options.model);
 const { cpu, node, commit, date } = describeEnvironment();
 console.log(
-  `${cpu}, Node ${node}, ${commit}, ${date}: ${options.model}, prompts of ${promptTokens} tokens, ${tokens} written, ${rounds} rounds`,
+  `${cpu}, Node ${node}, ${commit}, ${date}: ${options.model}, prompts of ${promptTokens} tokens, ${tokens} generated, ${rounds} rounds`,
 );
 
 const open = async (/** @type {boolean} */ predictor) => {
@@ -51,7 +51,7 @@ for (let round = 0; round <= rounds; round++) {
 const [off, on] = sides;
 for (const [name, { engine }] of Object.entries({ without: off, with: on })) {
   const { proposed, accepted, out } = (await engine.stats()).tokens;
-  console.log(`${name}: ${out} tokens written, ${proposed} proposed, ${accepted} accepted`);
+  console.log(`${name}: ${out} tokens generated, ${proposed} proposed, ${accepted} accepted`);
 }
 for (const phase of /** @type {const} */ (['prefill', 'decode'])) {
   const [low, high] = ratioInterval(on[phase], off[phase]);

@@ -1,10 +1,10 @@
-// Measures the savings of the prefix cache: the time to the first token of requests that share a
+// Measures the savings from the prefix cache: the time to the first token of requests that share a
 // long prompt, for the first one (cold) and for a later one, in Node with the shipped package.
 //   node tools/bench/prefix.mjs [--model shape:type | file.gguf] [--prompt 1000] [--repetitions 7]
 //     [--forks 200] [--document]
-// It also forks a session that has read such a prompt, `--forks` times, and prints the times from the call until the fork
-// is ready. They include the messages to the worker and back; a call that changes nothing, measured alternately, shows
-// their cost. With --document it writes its section of docs/benchmarks.md.
+// It also forks a session that contains such a prompt, `--forks` times, and prints the times from the call until the fork
+// is ready. They include the messages to the worker and back; a call without effect, measured alternately, shows their
+// cost. With --document, it writes its section of docs/benchmarks.md.
 
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -43,11 +43,11 @@ async function firstTokenMs(round, question) {
   });
   await run.text();
   const { result } = run;
-  if (!result) throw new Error('it has not ended');
+  if (!result) throw new Error('the generation has no result');
   return { ms: result.timings.ttftMs, cached: result.usage.cachedTokens };
 }
 
-/** Times in us, sorted: of forks, and of a call that changes nothing. */
+/** Returns sorted times in us: of forks, and of a call without effect. */
 async function forkTimes() {
   const session = await engine.createSession();
   const prompt = Array.from({ length: Number(options.prompt) }, (_, i) => (i * 7919 + 1) % vocab);
@@ -87,7 +87,7 @@ for (let round = -1; round < Number(options.repetitions); round++) {
 const [low, high] = ratioInterval(cold, warm);
 const environment = describeEnvironment();
 const said =
-  `${options.model}, ${options.prompt} tokens shared, ${cached} of them from the cache: ` +
+  `${options.model}, ${options.prompt} shared tokens, ${cached} of them from the cache: ` +
   `first token after ${median(cold).toFixed(1)} ms cold, ${median(warm).toFixed(1)} ms warm, ` +
   `1/${(median(cold) / median(warm)).toFixed(1)} (${low.toFixed(1)} to ${high.toFixed(1)})`;
 console.log(`${JSON.stringify(environment)}\n${said}`);
@@ -104,7 +104,7 @@ ${said}.`,
   );
 }
 const measured = await forkTimes();
-for (const [i, what] of ['a fork', 'a call that changes nothing'].entries()) {
+for (const [i, what] of ['a fork', 'a call without effect'].entries()) {
   const [early, late] = [0.1, 0.99].map(
     (part) => measured[i][Math.floor(part * measured[i].length)],
   );

@@ -1,4 +1,4 @@
-// Prompts of an exact number of tokens. Each begins differently, so that no engine can reuse its results for the previous one.
+// Makes prompts with an exact number of tokens. Each begins differently, so that no engine can reuse its results for the previous one.
 
 import { execFileSync } from 'node:child_process';
 import { resolve } from 'node:path';
@@ -35,5 +35,5 @@ export function makePrompt(model, count, round) {
     if (tokens.length === count) return { text, tokens };
     length += tokens.length < count ? count - tokens.length : -1;
   }
-  throw new Error(`no prompt of ${count} tokens found for ${model}`);
+  throw new Error(`${model}: cannot make a prompt of ${count} tokens`);
 }

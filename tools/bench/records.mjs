@@ -1,10 +1,10 @@
-// Measures the cost of a JSON schema per token and the savings of known keys, with texts of a
-// schema and free texts of the same number of tokens, alternately in one engine under Node.
+// Measures the cost of a JSON schema per token and the savings from known keys, with constrained and
+// unconstrained outputs of the same number of tokens, alternately in one engine under Node.
 //   node tools/bench/records.mjs [--model shape:type | file.gguf] [--rounds 15]
-// "strings" are texts of {"type": "string"} without forced tokens: each token is sampled from all
-// that fit. "records" have four keys, whose tokens are forced. The free text of a round has the
-// tokens of the other one. Exit code 1: a token of a string takes more than 3 % longer, or a record
-// is not 1.5 times as fast, each with a 95 % interval.
+// "strings" are outputs for {"type": "string"} without forced tokens: each token is sampled from all
+// that match. "records" have four keys, whose tokens are forced. The unconstrained output of a round
+// has as many tokens as the constrained one. Exit code 1: a token of a string takes more than 3 %
+// longer, or a record is not 1.5 times as fast, each with a 95 % interval.
 
 import { pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
@@ -42,7 +42,7 @@ const schemas = {
 
 /**
  * @param {import('../../js/index.js').GenerateOptions} settings
- * @returns {Promise<Measured>} the time from the first token on
+ * @returns {Promise<Measured>} the time after the first token
  */
 async function measure(settings) {
   const stream = engine.generate('A text:', { temperature: 1, speculation: false, ...settings });
@@ -72,12 +72,11 @@ for (const [name, jsonSchema] of Object.entries(schemas)) {
   ratios[/** @type {'strings'} */ (name)] = ratioInterval(each[0], each[1]);
   const shown = ratios[/** @type {'strings'} */ (name)].map((value) => value.toFixed(3));
   const ratio = (median(each[0]) / median(each[1])).toFixed(3);
-  const [ours, theirs] = each.map((side) => `${median(side).toFixed(3)} ms a token`);
+  const [ours, theirs] = each.map((side) => `${median(side).toFixed(3)} ms per token`);
   const tokens = median(bound.map((one) => one.tokens));
   console.log(`| ${name} | ${ours} | ${theirs} | ${ratio} (${shown.join(' to ')}) | ${tokens} |`);
 }
 await engine.close();
 const isSlow = ratios.strings[0] > 1.03 || ratios.records[0] > 1 / 1.5;
-if (isSlow)
-  console.error('a schema costs more than it may, or known keys save less than they should');
+if (isSlow) console.error('a schema costs too much, or known keys save too little');
 process.exitCode = isSlow ? 1 : 0;

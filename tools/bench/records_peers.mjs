@@ -1,12 +1,12 @@
 // Compares the cost of a JSON schema, and of a record, with wllama's grammar, alternately in one
 // Chromium.
 //   node tools/bench/records_peers.mjs [--models smollm2-135m:q4_0,qwen2.5-0.5b:q4_0] [--rounds 11] [--threads 1] [--document]
-// "strings" are texts without forced tokens: each token is sampled from all that fit. "records"
-// have four keys, whose tokens are forced. The free text of a round has as many tokens. wllama gets
-// the schema as GBNF, to which llama.cpp converts schemas, too; the cost of strings is measured
-// only in Wick, because wllama needs minutes for it. Exit code 1: a token of a string takes
-// significantly more than 3 % longer than a free one, or a record takes as long as wllama's or
-// longer.
+// "strings" are outputs without forced tokens: each token is sampled from all that match. "records"
+// have four keys, whose tokens are forced. The unconstrained output of a round has as many tokens.
+// wllama gets the schema as GBNF, because llama.cpp also converts schemas to GBNF; the cost of
+// strings is measured only in Wick, because wllama needs minutes for it. Exit code 1: a token of a
+// string takes significantly more than 3 % longer than an unconstrained one, or a record takes at
+// least as long as in wllama.
 
 import { existsSync, readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
@@ -32,7 +32,7 @@ const { values: options } = parseArgs({
 const rounds = Number(options.rounds);
 const COST_MAX = 1.03;
 const STRING_TOKENS = 64;
-const STRINGS_A_ROUND = 3; // they are quick
+const STRINGS_A_ROUND = 3; // several, because they are fast
 const RECORD_TOKENS_MAX = 200;
 
 const word = { type: 'string', maxLength: 12 };
@@ -59,8 +59,8 @@ ${character}`,
 /** @typedef {{bound: Written[], free: Written[]}} Samples */
 
 /**
- * Measures strings: texts with the schema and free ones, whose order alternates, after a text that
- * is not measured.
+ * Measures strings: constrained and unconstrained outputs, whose order alternates, after an output
+ * that is not measured.
  * @param {import('./browser_peer.mjs').Peer} page
  * @returns {Promise<Samples>}
  */
@@ -138,7 +138,7 @@ function rows(model, kind, samples) {
 }
 
 /**
- * The line that reports how much longer wllama takes.
+ * Returns a line that reports how much longer wllama takes.
  * @param {string} model
  * @param {Record<string, Samples>} samples
  * @returns {string}
@@ -147,12 +147,12 @@ function recordsLine(model, { wick, wllama }) {
   const [ours, theirs] = [wick, wllama].map(({ bound }) => bound.map(({ ms }) => ms));
   const { low, shown } = ratio(theirs, ours);
   if (low <= 1) hasFailed = true;
-  return `A record of ${model} takes wllama ${shown} times as long.`;
+  return `With ${model}, a record takes ${shown} times as long in wllama.`;
 }
 
 let hasFailed = false;
 if (!existsSync(resolve(root, 'node_modules/@wllama/wllama/package.json'))) {
-  console.error('records_peers: wllama is not installed: run make setup-all');
+  console.error('records_peers: wllama is not installed. Run make setup-all');
   process.exit(1);
 }
 const wllama = JSON.parse(
@@ -188,7 +188,7 @@ try {
       await closeAll(pages);
     }
   }
-  const text = `| model | text | engine | ms a token | of the schema / free (95 %) | ms a text | tokens |
+  const text = `| model | output | engine | ms per token | with / without schema (95 %) | ms per output | tokens |
 |---|---|---|---|---|---|---|
 ${table.join('\n')}
 
@@ -197,9 +197,9 @@ ${told.join('\n')}`;
   if (options.document) {
     writeSection(
       'records',
-      `## Text of a schema, beside wllama's grammar
+      `## JSON schemas compared with wllama's grammar
 
-One Chromium (${browser.version()}), wllama ${wllama.version}, ${options.threads} thread, in turns: medians of ${rounds} rounds, and 95 % intervals of ratios.
+One Chromium (${browser.version()}), wllama ${wllama.version}, ${options.threads} thread, alternately: medians of ${rounds} rounds, and 95 % intervals of ratios.
 
 \`node tools/bench/records_peers.mjs --document\`: ${environmentLine(describeEnvironment())}.
 
@@ -210,5 +210,5 @@ ${text}`,
   await browser.close();
   await server.close();
 }
-if (hasFailed) console.error('a schema costs more than it may, or records are not faster');
+if (hasFailed) console.error('a schema costs too much, or records are not faster');
 process.exitCode = hasFailed ? 1 : 0;

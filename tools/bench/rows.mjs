@@ -29,7 +29,7 @@ export function compareSamples({ row, ours, theirs, hasInterval }) {
 }
 
 /**
- * The content of build/bench/peers.json. Its readers rely on these keys and no others.
+ * Returns the content of build/bench/peers.json. Its readers rely only on these keys.
  * @param {ReturnType<typeof compareSamples>[]} rows
  */
 export function peersFile(rows) {

@@ -1,9 +1,9 @@
-// Measures a second visit: the time until the weights of a stored model are placed, compared with
+// Measures a second visit: the time until the weights of a stored model are in memory, compared with
 // reading a file of the same size from the origin private file system, and the additional time
-// until the first token of 8. Visits and readings alternate in one Chromium, each in a separate
-// page.
+// until the first token after a prompt of 8. Visits and file reads alternate in one Chromium, each in
+// a separate page.
 //   node tools/bench/second_visit.mjs [--model qwen2.5-0.5b:q4_0] [--runs 10] [--threads 0] [--dist dist] [--document]
-// `--threads 0` is the engine's own choice.
+// With `--threads 0`, the engine chooses.
 
 import { mkdtempSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -66,7 +66,7 @@ async function inNewPage(code) {
   return found;
 }
 
-/** The first visit, which stores the model, and a file with as many bytes. @param {Given} given_ */
+/** Makes the first visit, which stores the model and a file of the same size. @param {Given} given_ */
 async function prepare({ url }) {
   const entry = '/dist/models.js';
   const { openModels } = await import(entry);
@@ -78,7 +78,7 @@ async function prepare({ url }) {
   await blob.stream().pipeTo(await file.createWritable());
 }
 
-/** Reads the file in a worker, in pieces of 1 MB, in both possible ways. @param {Given} given_ */
+/** Reads the file in a worker, in pieces of 1 MB, with a handle and as a Blob. @param {Given} given_ */
 async function readFile({ size: expected }) {
   const code = `onmessage = async () => {
     const folder = await navigator.storage.getDirectory();
@@ -102,7 +102,7 @@ async function readFile({ size: expected }) {
     worker.postMessage(0);
   });
   worker.terminate();
-  if (found.bytes !== expected) throw new Error(`${found.bytes} of ${expected} bytes were read`);
+  if (found.bytes !== expected) throw new Error(`read ${found.bytes} of ${expected} bytes`);
   return /** @type {{handleMs: number, blobMs: number}} */ (found);
 }
 
@@ -134,7 +134,7 @@ const row = (times) =>
 
 try {
   await inNewPage(prepare);
-  await inNewPage(visit); // the code cache has the engine afterwards, as on a second visit
+  await inNewPage(visit); // afterwards the code cache contains the engine, as on a second visit
   /** @type {Awaited<ReturnType<typeof readFile>>[]} */
   const readings = [];
   /** @type {Visit[]} */
@@ -152,14 +152,14 @@ try {
     const ratio = median(placed) / median(reading);
     return `${ratio.toFixed(2)} (95 %: ${low.toFixed(2)} to ${high.toFixed(2)})`;
   };
-  const table = `| ${options.model}, ${(size / 1e6).toFixed(0)} MB | ms: median (least to most) |
+  const table = `| ${options.model}, ${(size / 1e6).toFixed(0)} MB | ms: median (min to max) |
 |---|---|
 | reading the file from OPFS by a sync access handle | ${row(handle)} |
 | reading it as a Blob | ${row(blob)} |
 | createEngine until the weights are placed | ${row(placed)} |
-| the first token of ${PROMPT_TOKENS}, after that | ${row(later)} |
+| after that, the first token after a prompt of ${PROMPT_TOKENS} | ${row(later)} |
 | placed / read as a Blob | ${ratioTo(blob)} |
-| placed / read by the handle | ${ratioTo(handle)} |`;
+| placed / read by a handle | ${ratioTo(handle)} |`;
   const environment = describeEnvironment();
   console.log(`${environmentLine(environment)}\n\n${table}`);
   if (options.document) {
@@ -167,8 +167,8 @@ try {
       'second-visit',
       `## A second visit
 
-A model that is kept in the origin private file system is read, checked and placed; ${options.runs} visits and readings took turns in one
-Chromium.
+A model stored in the origin private file system is read, checked and placed in memory; ${options.runs} visits and file reads alternated in
+one Chromium.
 
 \`node tools/bench/second_visit.mjs --document\`: ${environmentLine(environment)}.
 

@@ -1,7 +1,7 @@
-// Measures decode with and without proposals from the text itself, alternately. A model with random weights, which would only
-// repeat itself, is forced to write real text: code that is returned with an edit and JSON with a field changed, both to their
-// end, and prose in which nothing repeats. The vocabulary is a real one if WICK_SHARED has it
-// (qwen2), otherwise that of the built-in model.
+// Measures decoding with and without proposals from the text itself, alternately. A model with random weights, which would only
+// repeat itself, is forced to generate real text: code repeated with an edit and JSON repeated with a changed field, both
+// complete, and prose without repetitions. The vocabulary is a real one if WICK_SHARED has it (qwen2), otherwise the
+// vocabulary of the built-in model.
 //   node tools/bench/speculation.mjs [--model shape:type | file.gguf] [--tokens 260] [--repetitions 5]
 //     [--document]
 // With --document it writes its section of docs/benchmarks.md.
@@ -49,7 +49,7 @@ function jsonEdit() {
   const changed = records.map((one, i) => (i === 3 ? { ...one, city: 'Bergen' } : one));
   const text = (/** @type {object[]} */ list) => JSON.stringify(list, null, 1);
   return {
-    name: 'JSON, a field changed',
+    name: 'JSON, one field changed',
     prompt: `${text(records)}\nDan moves to Bergen:\n`,
     answer: text(changed),
   };
@@ -58,7 +58,7 @@ function jsonEdit() {
 /** @returns {Case} */
 function prose() {
   const answer = read('docs/build.md');
-  return { name: 'prose, nothing repeated', prompt: read('README.md').slice(0, 1500), answer };
+  return { name: 'prose, no repetitions', prompt: read('README.md').slice(0, 1500), answer };
 }
 
 /** @type {typeof import('../../js/index.js')} */
@@ -141,14 +141,16 @@ for (const text of await tokenized([codeEdit(), jsonEdit(), prose()])) {
 }
 const { passUs } = await engine.stats();
 const costs = passUs.map((us) => (us === 0 ? '-' : (us / passUs[0]).toFixed(2)));
-console.log(`time of a pass of 1 to ${passUs.length} rows, of one row: ${costs.join(', ')}`);
+console.log(
+  `time of a pass of 1 to ${passUs.length} rows, relative to one row: ${costs.join(', ')}`,
+);
 console.log(`${JSON.stringify(environment)}\n${lines.join('\n')}`);
 if (options.document) {
   writeSection(
     'speculation',
     `## Speculative decoding
 
-One pass checks up to 15 proposed tokens. The answers are forced upon random weights. Medians of ${options.repetitions} rounds.
+One pass checks up to 15 proposed tokens. A model with random weights is forced to generate the answers. Medians of ${options.repetitions} rounds.
 
 \`node tools/bench/speculation.mjs --document\`: ${environmentLine(environment)}.
 

@@ -1,5 +1,5 @@
-// Measures the gain of a page without cross-origin isolation if the rows of each weight matrix are spread over several
-// instances with separate memories: kernels of the web build, messages, JSPI.
+// Measures the speedup of a page without cross-origin isolation if the rows of each weight matrix are spread over several
+// instances with separate memories, with the kernels of the web build, messages and JSPI.
 //   node tools/bench/spread.mjs [--browsers chromium,firefox] [--models 'Qwen2.5-0.5B:q4_0,...'] [--seconds 6] [--awake 1]
 // --awake: the time for which both sides keep their event loops from sleeping, in ms. `make
 // bench-spread` builds what it needs. With one helper, two threads compute; results for four and
@@ -66,7 +66,7 @@ async function startChromium(/** @type {string} */ url) {
 
 /** @returns {ReturnType<typeof startChromium>} */
 async function startFirefox(/** @type {string} */ url, preferences = {}, note = 'as installed') {
-  // isolation only for the clock's ticks, which are 1 ms without it
+  // isolated only for the clock's resolution, which is 1 ms without isolation
   const browser = await launchFirefox({ 'privacy.reduceTimerPrecision': false, ...preferences });
   const open = async () => {
     const page = await browser.newPage();
@@ -99,7 +99,7 @@ const us = (/** @type {number} */ value) => (value < 10 ? value.toFixed(2) : val
 const at = (/** @type {number[]} */ sorted, /** @type {number} */ part) =>
   sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))];
 
-/** Other processes only add to times. @param {number[]} times */
+/** Estimates the time on an idle machine: other processes only add to times. @param {number[]} times */
 const undisturbed = (times) =>
   at(
     [...times].sort((a, b) => a - b),
@@ -132,7 +132,7 @@ async function measureExchanges(page) {
   const { hasSuspension } = await page.peer('open', { helpers: 3, bufferBytes: 1 << 20 });
   const { call, suspend } = await page.peer('suspensions');
   print(
-    `\nA call of JavaScript from wasm: ${call.toFixed(3)} us. A suspension for a promise that has been resolved: ` +
+    `\nA call of JavaScript from wasm: ${call.toFixed(3)} us. Suspending for a resolved promise: ` +
       `${suspend?.toFixed(2) ?? 'none'} us.\n`,
   );
   print('| exchange | bytes each way | work before | 10 % | median | 90 % | longest |');
@@ -152,11 +152,11 @@ async function measureExchanges(page) {
   }
   const sizes = [4096, 256 * KB, 1024 * KB];
   return {
-    /** microseconds of an exchange with one helper, by payload */
+    /** Microseconds per exchange with one helper, by payload. */
     time: interpolate(sizes.map((bytes) => [bytes, found[`1 ${bytes}`]])),
     /**
-     * microseconds that each further helper adds; measured on two cores, where helpers wait for
-     * each other
+     * Microseconds that each further helper adds, measured on two cores, where helpers wait for
+     * each other.
      */
     more: Math.max(0, (found['3 4096'] - found['1 4096']) / 2),
   };
@@ -277,7 +277,7 @@ try {
       const exchanges = await opened(measureExchanges);
       if (!facts.hasSuspension) continue;
       print(
-        '\n| model | types | rows | one thread, ms | two, ms | gain of medians | of the fastest tenth | exchanges | calculated: 2 | 4 | 8 | outputs |',
+        '\n| model | types | rows | one thread, ms | two, ms | speedup of medians | of the fastest tenth | exchanges | calculated: 2 | 4 | 8 | outputs |',
       );
       print('|---|---|---|---|---|---|---|---|---|---|---|---|');
       for (const model of options.models.split(',')) {

@@ -71,12 +71,12 @@ function rowOf({ version, dist, threads, starts }) {
 }
 
 /**
- * Prints the median times at which each mark is passed and the median times of the engine's calls.
+ * Prints the median time at which each mark is passed and the median duration of the engine's calls.
  * @param {Side} side
  * @param {Start[]} starts
  */
 function printBreakdown({ version, dist, threads }, starts) {
-  console.log(`\n${version}, ${dist}, threads: ${threads}; ms since the call of createEngine`);
+  console.log(`\n${version}, ${dist}, threads: ${threads}; ms since createEngine was called`);
   /** @type {Map<string, number[]>} */
   const all = new Map();
   for (const [name, atMs] of starts.flatMap(({ marks }) => marks)) {
@@ -100,7 +100,7 @@ function printBreakdown({ version, dist, threads }, starts) {
 const environment = describeEnvironment();
 const sides = listSides();
 const runs = Number(options.runs);
-for (const side of sides) startOnce(side, false); // the system caches the files
+for (const side of sides) startOnce(side, false); // so that the system caches the files
 for (let run = 0; run < runs; run++) {
   for (const side of sides) side.starts.push(startOnce(side, false));
 }
@@ -119,8 +119,8 @@ if (options.breakdown) {
 if (options.document) {
   const text = `## Start-up in Node
 
-Milliseconds from the call of \`createEngine\` for the built-in model (Q8_0, 2.8 MB) until the engine is ready, its worker
-threads included. Each row has ${runs} fresh processes, in turns.
+Milliseconds from the call to \`createEngine\` for the built-in model (Q8_0, 2.8 MB) until the engine and its worker
+threads are ready. Each row has ${runs} fresh processes, run alternately.
 
 \`node tools/bench/start.mjs --document\`: ${environmentLine(environment)}.
 

@@ -1,7 +1,7 @@
-// One start of an engine in a separate Node process (start.mjs): prints the time at which it was
+// Starts one engine in a separate Node process (start.mjs) and prints the time at which it was
 // ready, as JSON. With "marks", the workers also start through this file, which records when they
-// reach each point and how long the engine's calls take; the package is unchanged. Without "dist"
-// it waits for a worker that does nothing: the time that Node itself takes.
+// reach each point and how long the engine's calls take; the package is unchanged. Without "dist",
+// it waits for an empty worker, which shows the time that Node itself takes.
 
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -18,7 +18,7 @@ const begun = now();
 const wasm = /** @type {any} */ (WebAssembly);
 /** @type {Mark[]} */
 const seen = [];
-/** The times of the engine's calls. @type {Record<string, number>} */
+/** The durations of the engine's calls. @type {Record<string, number>} */
 const tookMs = {};
 
 /** @param {any} owner @param {string} name of a function that returns a promise @param {string} label */
@@ -57,7 +57,7 @@ async function measureEngine(dist, { file, threads, marks }) {
     const made = new Worker(new URL(import.meta.url), { workerData: { name, dist } });
     seen.push([`${name} constructed`, now()]);
     made.on('message', (message) => {
-      if (message.type === 'ready') seen.push(['page is notified that it is ready', now()]);
+      if (message.type === 'ready') seen.push(['page receives ready', now()]);
       if (message.type !== 'marks') return;
       seen.push(...message.seen);
       if (name === 'worker') callsMs = message.tookMs;
@@ -74,7 +74,7 @@ async function measureEngine(dist, { file, threads, marks }) {
   console.log(JSON.stringify({ importMs, readyMs, marks: relative, callsMs }));
 }
 
-/** @param {any} exports the engine's functions @returns {any} the same, timed */
+/** @param {any} exports the engine's functions @returns {any} the same functions, timed */
 function timed(exports) {
   /** @type {Record<string, unknown>} */
   const all = {};

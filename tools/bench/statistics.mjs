@@ -1,4 +1,4 @@
-// Medians, and intervals of their ratios by resampling pairs (Efron 1979), with a fixed seed.
+// Computes medians, and intervals of their ratios by resampling pairs (Efron 1979) with a fixed seed.
 
 /** @param {number[]} values @returns {number} */
 export function median(values) {
@@ -7,7 +7,7 @@ export function median(values) {
   return sorted.length % 2 === 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
 }
 
-/** splitmix64 (Steele, Lea, Flood 2014), as numbers in [0, 1). @param {bigint} seed */
+/** Generates numbers in [0, 1) with splitmix64 (Steele, Lea, Flood 2014). @param {bigint} seed */
 function makeRandom(seed) {
   const mask = (1n << 64n) - 1n;
   let state = seed;
@@ -21,8 +21,8 @@ function makeRandom(seed) {
 }
 
 /**
- * The 95 % interval of median(ours) / median(theirs). Measurements of the same index were made one after
- * the other and are drawn together.
+ * Returns the 95 % interval of median(ours) / median(theirs). Measurements with the same index were made one
+ * after the other and are resampled together.
  * @param {number[]} ours
  * @param {number[]} theirs
  * @returns {[number, number]}

@@ -1,6 +1,6 @@
-// Measures the cost and the savings of tables outside of memory, in Node and in Chromium, with the
-// shape of Gemma 4 E2B cut to a given number of layers. Two engines, one with its tables inside and
-// one outside, read and write alternately.
+// Measures the cost and the savings of tables outside linear memory, in Node and in Chromium, with the
+// shape of Gemma 4 E2B cut to a given number of layers. Two engines, with the tables inside and
+// outside of memory, process prompts and generate alternately.
 //   node tools/bench/tables.mjs [--layers 8] [--vocab 262144] [--runs 9] [--prompt 128] [--tokens 16] [--browser]
 
 import { mkdtempSync, rmSync, statSync } from 'node:fs';
@@ -38,8 +38,8 @@ const file = join(folder, 'model.gguf');
 /** @typedef {{prefill: number[], decode: number[], loadMs: number, linearBytes: number, outsideBytes: number}} Side */
 
 /**
- * Runs in a page, too, so it must not use other parts of this module. The sources are tried
- * alternately, each with a separate engine.
+ * Measures the sources alternately, each with a separate engine. Also runs in a page, so it must not
+ * use other parts of this module.
  * @param {typeof createEngine} create
  * @param {Record<string, object>} sources options of createEngine
  * @param {typeof sizes} given
@@ -64,7 +64,7 @@ async function measure(create, sources, given) {
   }
   let word = 1;
   for (let run = 0; run <= given.runs; run++) {
-    // new words each time, the same for all sources, so that no row has been read before
+    // new words each time, the same for all sources, so that no row of the tables has been read before
     const prompt = Array.from({ length: given.prompt }, () => {
       word = (word * 48271) % 2147483647;
       return 260 + (word % (given.vocab - 260));
@@ -112,7 +112,7 @@ function tell(sides, where) {
 writeGemma4(file, { ...e2b, layers: Number(options.layers), vocab: sizes.vocab });
 const { cpu, node, commit, date } = describeEnvironment();
 console.log(
-  `${cpu}, Node ${node}, ${commit}, ${date}: ${options.layers} layers, ${mb(statSync(file).size)} MB, prompts of ${sizes.prompt} tokens, ${sizes.tokens} written, ${sizes.runs} runs`,
+  `${cpu}, Node ${node}, ${commit}, ${date}: ${options.layers} layers, ${mb(statSync(file).size)} MB, prompts of ${sizes.prompt} tokens, ${sizes.tokens} generated, ${sizes.runs} runs`,
 );
 tell(
   await measure(

@@ -1,13 +1,13 @@
-// Writes a text model of zeros for measuring image encoders: as wide as the encoder's rows, with
-// few layers so that reading the rows takes little time, and with the marks that llama.cpp and Wick
-// write around images as tokens.
+// Writes a text model of zeros for measuring image encoders: it is as wide as the encoder's rows, has
+// few layers so that evaluating the rows takes little time, and has tokens for the markers that
+// llama.cpp and Wick insert around images.
 
 import { writeFileSync } from 'node:fs';
 import { f32, pair, string, types, u32, u64 } from '../../tests/support/gguf_bytes.mjs';
 
 const [F32, F16] = [0, 1];
 const ALIGNMENT = 32;
-const LAYERS = 3; // the number to which encoders of Qwen3-VL add rows
+const LAYERS = 3; // the number of layers to which encoders of Qwen3-VL add rows
 const [HEADS, HEAD_DIM, FFN] = [2, 64, 256];
 const [NORMAL, CONTROL] = [1, 3];
 
@@ -22,15 +22,15 @@ const marks = [
   ...['<|vision_start|>', '<|vision_end|>', '<|image_pad|>', '<|image>', '<image|>'],
 ];
 
-/** Made of two others each; SmolVLM's prompt has the last one, two line breaks. */
+/** Tokens merged from two others; SmolVLM's prompt contains the last one, two line breaks. */
 const merged = [
   ['t', 'h'],
   ['h', 'e'],
   ['Ċ', 'Ċ'],
 ];
-const MARKS = 256 + merged.length; // the first of them
+const MARKS = 256 + merged.length; // the id of the first marker
 
-/** The characters that GPT-2's vocabulary writes for bytes. */
+/** Returns the characters that stand for bytes in GPT-2's vocabulary. */
 function byteTokens() {
   let other = 256;
   return Array.from({ length: 256 }, (_, byte) => {
@@ -99,10 +99,10 @@ function metadataOf(width, deepstacks, tokens) {
 }
 
 /**
- * Writes a model of Qwen3-VL's family.
+ * Writes a model of the Qwen3-VL family.
  * @param {string} path
  * @param {number} width of the encoder's rows
- * @param {number} deepstacks number of additional rows that the encoder has for the first layers
+ * @param {number} deepstacks number of first layers to which the encoder adds rows
  */
 export function writeTextModel(path, width, deepstacks) {
   const tokens = [...byteTokens(), ...merged.map((two) => two.join('')), ...marks];

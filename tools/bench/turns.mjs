@@ -1,14 +1,14 @@
-// Runs rounds in which each side has a turn. A side that fails, or does not respond in time, is
+// Runs rounds in which each side takes one turn. A side that fails, or does not respond in time, is
 // dropped, and the others continue.
 
-/** The beginning of the reason for a side that did not respond in time. */
-export const LATE = 'no answer within';
+/** How the failure reason of a side that did not respond in time begins. */
+export const LATE = 'no response within';
 
 /**
  * @template T
  * @param {Promise<T>} promise
  * @param {number} limitMs
- * @returns {Promise<T>} rejects if that takes longer
+ * @returns {Promise<T>} rejects after the limit
  */
 export function withinLimit(promise, limitMs) {
   if (!Number.isFinite(limitMs)) return promise;
@@ -28,8 +28,8 @@ export const reasonOf = (error) =>
   String(error instanceof Error ? error.message : error).split('\n')[0];
 
 /**
- * Runs a step for each side, one after the other. A side whose step fails is left out from then on, and
- * its reason is recorded. The caller checks whether enough sides are left.
+ * Runs a step for each side, one after the other. A side whose step fails is dropped, and
+ * the reason is recorded. The caller checks whether enough sides are left.
  * @param {string[]} names of the sides
  * @param {Record<string, string>} failures reasons by side: added to
  * @param {(name: string) => Promise<void>} step
@@ -47,11 +47,11 @@ export async function doEach(names, failures, step) {
 
 /**
  * @template T
- * @param {string[]} names the first is compared with the others: without it, or alone, no round begins
+ * @param {string[]} names the first is compared with the others; rounds end when it or all others have failed
  * @param {Record<string, string>} failures reasons by side: added to
  * @param {{rounds: number, hasTimeFor: (round: number, roundMs: number) => boolean,
  *   measure: (name: string, round: number) => Promise<T>}} how
- * @returns {Promise<Record<string, T[]>>} of the sides that did not fail in any round
+ * @returns {Promise<Record<string, T[]>>} the measurements of the sides that did not fail in any round
  */
 export async function takeTurns(names, failures, { rounds, hasTimeFor, measure }) {
   /** @type {Record<string, T[]>} */
@@ -69,11 +69,11 @@ export async function takeTurns(names, failures, { rounds, hasTimeFor, measure }
   return samples;
 }
 
-/** A side that hangs may not close either; it ends with its browser, or with this process. */
+/** How long closing may take. A side that hangs ends with its browser or with this process. */
 const CLOSE_MS = 20_000;
 
 /**
- * Closes all sides, also when one of them hangs or fails.
+ * Closes all sides, even if one of them hangs or fails.
  * @param {Record<string, {close: () => Promise<unknown>}>} sides
  * @param {number} [limitMs] how long each may take
  */

@@ -1,5 +1,5 @@
 // Measures the time to the first token of the built-in model on wasmtime's command line, with
-// modules that were compiled in advance (wasmtime compile).
+// modules compiled ahead of time (wasmtime compile).
 //   node tools/bench/wasi_start.mjs [--runs 21]
 
 import { spawn } from 'node:child_process';
@@ -19,7 +19,7 @@ const wasmtime = locate('wasmtimeCommand').path;
 const folder = resolve(root, 'build/bench');
 mkdirSync(folder, { recursive: true });
 
-/** @param {string} name of a module of build/wasi @returns {Promise<string>} */
+/** @param {string} name of a module in build/wasi @returns {Promise<string>} */
 async function compile(name) {
   const made = resolve(folder, `${name}.cwasm`);
   const { code, stderr } = await run(wasmtime, ['compile', built(`wasi/${name}.wasm`), '-o', made]);
@@ -39,7 +39,7 @@ async function firstMs(module) {
   const ms = performance.now() - began;
   child.stdout.resume();
   const [code] = await exited;
-  if (code !== 0) throw new Error(`it ended with status ${code}`);
+  if (code !== 0) throw new Error(`wasmtime exited with status ${code}`);
   return ms;
 }
 

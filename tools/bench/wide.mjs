@@ -1,5 +1,5 @@
 // Tests a model that needs more than 4 GiB, in Node 24 and Chromium: whether its logits are
-// bit-identical to the native build's, its loading time, and the time for a token.
+// bit-identical to the native build, its loading time, and the time per token.
 //   node tools/bench/wide.mjs [--shape qwen3-8b] [--type q4_k_m] [--folder /tmp] [--hosts node,chromium]
 //     [--simd simd128,relaxed] [--threads 2] [--tokens 6] [--model FILE]
 // It writes the model into the folder (5 GB) and removes it at the end, unless a file is given.
@@ -35,8 +35,8 @@ const prompt = [3, 14, 15, 92, 65, 35];
 /** @typedef {{loadS: number, tokenMs: number[], tokens: number[], sums: string[], linearBytes: number, kernels: string}} Found */
 
 /**
- * Runs in pages and in Node 24, so it must not use other code of this file.
- * @param {string} entry the address of the package
+ * Runs in pages and in Node 24, so it must not use other code in this file.
+ * @param {string} entry the URL of the package
  * @param {any} settings of createEngine
  * @param {number[]} prompt
  * @param {number} maxTokens
@@ -71,7 +71,7 @@ async function measure(entry, settings, prompt, maxTokens) {
   return { loadS, tokenMs, tokens, sums, linearBytes: memory.linearBytes, kernels };
 }
 
-/** @param {number[]} tokens @returns {string[]} the native build's sums after the prompt and after each token but the last */
+/** @param {number[]} tokens @returns {string[]} the native build's checksums after the prompt and after each token except the last */
 function nativeSums(tokens) {
   const out = join(folder, 'logits.f32');
   const all = [...prompt, ...tokens.slice(0, -1)];
@@ -127,9 +127,7 @@ try {
     execFileSync(built('native/wick'), ['synth', options.shape, options.type, model]);
   }
   const kind = Number(options.threads) > 1 ? 'threads' : 'single';
-  console.log(
-    '| host | kernels | loading, s | ms per token | memory, GB | bits of the native build |',
-  );
+  console.log('| host | kernels | loading, s | ms per token | memory, GB | identical to native |');
   console.log('|---|---|---|---|---|---|');
   for (const host of options.hosts.split(',')) {
     for (const simd of options.simd.split(',')) {

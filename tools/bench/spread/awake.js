@@ -1,5 +1,5 @@
-// Keeps the event loop of this thread from sleeping: it sends itself messages, so that the next message of another
-// thread is taken at once, without a processor that has to be woken.
+// Keeps the event loop of this thread from sleeping: the thread sends messages to itself, so that it handles the next
+// message from another thread immediately, without waking a processor.
 
 const { port1, port2 } = new MessageChannel();
 let end = 0;
@@ -10,7 +10,7 @@ port2.onmessage = () => {
   if (isSending) port1.postMessage(0);
 };
 
-/** @param {number} ms from now on; 0 lets the thread sleep */
+/** @param {number} ms how long to stay awake; 0 lets the thread sleep */
 export function stayAwake(ms) {
   end = ms === 0 ? 0 : performance.now() + ms;
   if (isSending || ms === 0) return;

@@ -1,5 +1,5 @@
 // A helper: an instance that has some rows of each matrix. A message that is a buffer requests a
-// product; the others are part of the set-up.
+// matrix product; all other messages are part of the setup.
 
 import { stayAwake } from './awake.js';
 import { EMPTY, HEADER_BYTES, headerOf, makeInstance, payloadOf } from './instance.js';

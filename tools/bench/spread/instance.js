@@ -3,13 +3,13 @@
 
 const PAGES_MAX = 65_536;
 
-/** The product number of a message that is only returned (spread.c). */
+/** The product number of a message that is only echoed (spread.c). */
 export const EMPTY = -1;
 
 /**
- * A message is an ArrayBuffer: the product, its tokens, the bytes that follow the header, whether the buffer
- * is transferred and so returned in the reply, and the time for which both sides stay awake (ms);
- * then activations, or outputs.
+ * A message is an ArrayBuffer with a header: the product, its tokens, the bytes after the header, whether the
+ * buffer is transferred and returned in the reply, and the time for which both sides stay awake (ms).
+ * Activations or outputs follow.
  */
 export const HEADER_BYTES = 64;
 
@@ -31,7 +31,7 @@ export const payloadOf = (buffer, bytes) => new Uint8Array(buffer, HEADER_BYTES,
 export async function makeInstance(module, imports = {}) {
   const memory = new WebAssembly.Memory({ initial: 16, maximum: PAGES_MAX });
   const unused = () => {
-    throw new Error('a helper called its host');
+    throw new Error('a helper called a function of main');
   };
   const env = { memory, post: unused, wait: unused, settled: unused, nothing: unused, ...imports };
   const { exports } = await WebAssembly.instantiate(module, { env });
@@ -40,7 +40,7 @@ export async function makeInstance(module, imports = {}) {
   let bytes = new Uint8Array(memory.buffer);
   const self = {
     wasm,
-    /** All of the memory, even after it has grown. */
+    /** Returns a view of all memory, even after it has grown. */
     bytes: () => {
       if (bytes.buffer !== memory.buffer) bytes = new Uint8Array(memory.buffer);
       return bytes;
@@ -52,7 +52,7 @@ export async function makeInstance(module, imports = {}) {
     /** @param {number} size @returns {number} */
     alloc: (size) => {
       const address = wasm.alloc(size);
-      if (address === 0) throw new Error(`no memory for ${size} bytes`);
+      if (address === 0) throw new Error(`cannot allocate ${size} bytes`);
       return address;
     },
     /**
@@ -64,7 +64,7 @@ export async function makeInstance(module, imports = {}) {
         for (const matrix of matrices) {
           const [first, last] = rowsOf(matrix, product);
           const { seed, type, cols } = matrix;
-          if (!wasm.add_matrix(seed, type, cols, first, last)) throw new Error('no memory left');
+          if (!wasm.add_matrix(seed, type, cols, first, last)) throw new Error('out of memory');
         }
         wasm.add_product(matrices.length);
       });

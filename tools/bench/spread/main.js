@@ -1,5 +1,5 @@
-// The main instance, in a worker: it computes its own rows, and waits for its helpers' in the middle of
-// a pass (JSPI). The driver (../spread.mjs) calls the methods below by way of page.html.
+// The main instance, in a worker: it computes its own rows, and waits for its helpers' rows in the middle
+// of a pass (JSPI). The driver (../spread.mjs) calls the methods below through page.html.
 import { detectSimd } from '../../../js/base/host_features.js';
 import { stayAwake } from './awake.js';
 import { EMPTY, HEADER_BYTES, headerOf, makeInstance, payloadOf } from './instance.js';
@@ -14,7 +14,7 @@ const hasSuspension = Suspending !== undefined && promising !== undefined;
 let instance;
 /** @type {{worker: Worker, port: MessagePort, buffer: ArrayBuffer, reply: number}[]} */
 const helpers = [];
-/** The number of helpers that take part. */
+/** The number of helpers in use. */
 let active = 0;
 /** @type {Transport} */
 let transport = { channel: 'worker', isTransferred: true, awakeMs: 0 };
@@ -37,8 +37,8 @@ function post(product, tokens, address, bytes) {
 }
 
 /**
- * @returns {Promise<void>} a promise that settles when all have replied; nothing may compute here
- * meanwhile, because replies are events
+ * @returns {Promise<void>} resolves when all have replied; this thread must not be busy meanwhile,
+ * because replies are events
  */
 const wait = () =>
   new Promise((settle) => {
@@ -75,11 +75,11 @@ function setUp(helper, method, argument, transferred = []) {
 
 // ---- Times ----
 
-/** Without isolation clocks tick every 0.1 ms (Chromium) or 1 ms (Firefox), so short work is repeated. */
+/** Without isolation, the clock resolution is 0.1 ms (Chromium) or 1 ms (Firefox), so short work is repeated. */
 const SAMPLE_MS = 25;
 const ROUNDS_MIN = 5;
 
-/** The time of an undisturbed machine: other processes only add to times. @param {number[]} values */
+/** Estimates the time on an idle machine: other processes only add to times. @param {number[]} values */
 const quartile = (values) => values.sort((a, b) => a - b)[values.length >> 2];
 
 /**
@@ -107,7 +107,7 @@ async function timeOf(run, samples) {
 /** @param {string} name @returns {(...values: any[]) => Promise<any>} an export that may suspend */
 const suspendable = (name) => promising(instance.wasm[name]);
 
-// ---- What the driver calls ----
+// ---- Methods that the driver calls ----
 
 /** @type {Record<string, (argument: any) => any>} */
 const methods = {
@@ -143,17 +143,17 @@ const methods = {
     };
   },
 
-  /** The cost of suspending for a promise that has been resolved, and of a call without that. @returns {Promise<object>} us */
+  /** Measures the cost of suspending for a resolved promise, and of a call without suspending. @returns {Promise<object>} us */
   async suspensions() {
     const call = await timeOf(instance.wasm.call, 7);
     return { call, suspend: hasSuspension ? await timeOf(suspendable('suspend'), 7) : undefined };
   },
 
   /**
-   * Exchanges of `bytes` with `helpers` helpers, `batch` in a sample.
+   * Measures exchanges of `bytes` with `helpers` helpers, `batch` per sample.
    * @param {{helpers: number, bytes: number, busyUs: number, batch: number, samples: number, transport: Transport,
-   *   isSuspended: boolean}} argument isSuspended: within WebAssembly; otherwise JavaScript awaits
-   *   each
+   *   isSuspended: boolean}} argument isSuspended: whether WebAssembly is suspended; otherwise
+   *   JavaScript awaits each exchange
    * @returns {Promise<number[]>} microseconds of one exchange, by sample, sorted
    */
   async exchange({ bytes, busyUs, batch, samples, isSuspended, ...rest }) {
@@ -161,7 +161,7 @@ const methods = {
     active = rest.helpers;
     transport = rest.transport;
     const from = instance.alloc(bytes);
-    await timeOf((n) => wasm.spin(n * 1000), 5); // engines optimize it after a while
+    await timeOf((n) => wasm.spin(n * 1000), 5); // warms up, because JavaScript engines optimize it after a while
     const turns = Math.round((busyUs * 1000) / (await timeOf((n) => wasm.spin(n * 1000), 5)));
     const awaited = async () => {
       for (let i = 0; i < batch; i++) {
@@ -189,10 +189,10 @@ const methods = {
    */
   load({ products, model }) {
     instance.addProducts(products, ({ rows }) => [0, rows]);
-    if (!instance.wasm.make_model(...model)) throw new Error('no memory left');
+    if (!instance.wasm.make_model(...model)) throw new Error('out of memory');
   },
 
-  /** @param {{tokens: number}} argument @returns {Promise<number[]>} us of each kind of product, one thread */
+  /** @param {{tokens: number}} argument @returns {Promise<number[]>} us per kind of product, on one thread */
   async products({ tokens }) {
     const found = [];
     instance.wasm.pass(tokens, 1, false);
@@ -206,7 +206,7 @@ const methods = {
   },
 
   /**
-   * Loads the helpers' rows, from main's end of each matrix on.
+   * Loads the helpers' rows, which follow main's rows in each matrix.
    * @param {{products: Matrix[][], bounds: number[][][], actBytes: number, outputBytes: number,
    *   awakeMs: number}} argument
    *   bounds: by product and matrix, where main, each helper and the matrix end
@@ -237,7 +237,7 @@ const methods = {
   },
 
   /**
-   * Passes of one thread and spread ones, alternately.
+   * Measures single-thread passes and spread passes, alternately.
    * @param {{tokens: number, layers: number, seconds: number, warmUps: number}} argument
    * @returns {Promise<{single: number[], spread: number[]}>} ms
    */

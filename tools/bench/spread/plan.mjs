@@ -1,5 +1,5 @@
-// Decisions and calculations of tools/bench/spread.mjs: matrices of a shape, shares of helpers, and times
-// with more workers than the machine has cores.
+// Decisions and calculations for tools/bench/spread.mjs: the matrices of a shape, the helpers' shares, and
+// times with more workers than the machine has cores.
 
 /**
  * @typedef {import('./instance.js').Matrix} Matrix
@@ -25,7 +25,7 @@ export const shapes = {
   },
 };
 
-/** ggml's number, values and bytes of a block */
+/** GGML's type number, values and bytes per block. */
 const types = {
   q4_0: { number: 2, values: 32, bytes: 18 },
   q5_0: { number: 6, values: 32, bytes: 22 },
@@ -36,7 +36,7 @@ const types = {
 /** @typedef {keyof typeof types} Type */
 
 /**
- * The type that llama-quantize uses for rows that are not whole blocks.
+ * Returns the type that llama-quantize uses for rows that are not a multiple of the block size.
  * @param {Type} type
  * @param {number} cols
  * @returns {Type}
@@ -46,17 +46,17 @@ function fittingType(type, cols) {
   return type === 'q6_k' ? 'q8_0' : 'q5_0';
 }
 
-/** @param {number} layer @param {number} layers of Q4_K_M, whether v and down are Q6_K */
+/** Returns whether v and down are Q6_K in Q4_K_M. @param {number} layer @param {number} layers */
 function usesMoreBits(layer, layers) {
   const eighth = Math.floor(layers / 8);
   return layer < eighth || layer >= 7 * eighth || (layer - eighth) % 3 === 2;
 }
 
-/** If all layers need more bytes than this, fewer layers are built and reused. */
+/** If all layers together need more bytes than this, fewer layers are built and reused. */
 const LAYERS_BYTES = 256 << 20;
 
 /**
- * The products of `slots` layers (q, k and v; attention's output; gate and up; down), then the output.
+ * Returns the products of `slots` layers (q, k and v; attention's output; gate and up; down), then the output.
  * @param {Shape} shape
  * @param {'q4_0' | 'q4_k_m'} mix
  * @returns {{products: Matrix[][], slots: number}}
@@ -96,7 +96,7 @@ export function planMatrices({ hidden, ffn, heads, kvHeads, headDim, layers, voc
 const LEAST_SAVING = 0.05;
 
 /**
- * The share of each helper with which helpers and main finish together; 0 if an exchange costs more than it saves.
+ * Returns the share per helper with which helpers and main finish together; 0 if an exchange costs more than it saves.
  * @param {number} us time of the product on one thread
  * @param {number} exchangeUs time of an exchange without work
  * @param {number} helpers
@@ -110,7 +110,7 @@ export function fitShare(us, exchangeUs, helpers) {
 const GROUP = 8;
 
 /**
- * @param {number} rows of a matrix, whole groups of 8
+ * @param {number} rows of a matrix, a multiple of 8
  * @param {number} share of each helper
  * @param {number} helpers
  * @returns {number[]} the end of main's rows, then the ends of each helper's rows
@@ -122,7 +122,7 @@ export function splitRows(rows, share, helpers) {
 
 /**
  * @param {Kind[]} kinds
- * @param {number} restUs time of a pass outside of products
+ * @param {number} restUs time per pass outside matrix products
  * @param {number} helpers
  * @param {(bytes: number) => number} exchangeUs
  * @returns {number} microseconds of a pass

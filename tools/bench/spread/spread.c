@@ -1,7 +1,7 @@
-// spread.c — the forward pass of a model with random weights, where the rows of each matrix are
+// spread.c — the forward pass of a model with random weights, in which the rows of each matrix are
 // spread over several instances of this module (tools/bench/spread.mjs). One instance, "main", has
-// all rows of each matrix, so that it can also compute alone; a helper has only its own rows.
-// Kernels, layouts and strips are those of the engine (src/model/product.c).
+// all rows of each matrix, so that it can also compute without helpers; a helper has only its own
+// rows. Kernels, layouts and strips are the same as in the engine (src/model/product.c).
 #include <string.h>
 
 #include "base/hash.h"
@@ -20,20 +20,20 @@ enum {
   PRODUCT_MATRICES = 3,
   STRIP_ROWS = 32 * KERNEL_ROW_GROUP,
   TILE_TOKENS = 4,
-  EMPTY = -1,  // a product without rows: the exchange alone
+  EMPTY = -1,  // a product without rows: only the exchange
 };
 
 // Sends activations to all helpers.
 WEB_IMPORT("post") void host_post(int32_t product, uint32_t tokens, const void *act, size_t bytes);
-// Suspends until each helper's reply is at its place in `replies`.
+// Suspends until the replies of all helpers are stored in `replies`.
 WEB_IMPORT("wait") void host_wait(void);
-// Suspends for a promise that has been resolved; the second one does not suspend.
+// The first one suspends for a resolved promise; the second one does not suspend.
 WEB_IMPORT("settled") void host_settled(void);
 WEB_IMPORT("nothing") void host_nothing(void);
 
 typedef struct spread_matrix {
   kernel_matrix held;
-  uint32_t bounds[HELPERS_MAX + 2];  // main has rows from bounds[0] on, helper i from bounds[i + 1]
+  uint32_t bounds[HELPERS_MAX + 2];  // main's rows start at bounds[0], helper i's at bounds[i + 1]
 } spread_matrix;
 
 typedef struct spread_product {
@@ -53,7 +53,7 @@ static spread_model model;
 static float *replies[HELPERS_MAX];
 static bool is_checking;
 static uint64_t hash;
-// each is [tokens][...]; y has the outputs of a product's matrices one after the other
+// each is [tokens][...]; y has the outputs of a product's matrices, concatenated
 static float *hidden, *normed, *attended, *y;
 static float *queries, *sums, *maxima, *totals;
 static uint8_t *act, *pages;
@@ -92,7 +92,7 @@ static bool fill(kernel_matrix *matrix, uint32_t seed, uint32_t first) {
   return true;
 }
 
-// Adds the rows [first, last) of a matrix, in whole groups; returns false if there is no memory.
+// Adds the rows [first, last) of a matrix, in whole groups; returns false if out of memory.
 WEB_EXPORT("add_matrix")
 bool add_matrix(uint32_t seed, uint32_t type, uint32_t cols, uint32_t first, uint32_t last) {
   spread_matrix *matrix = &matrices[matrix_count++];
@@ -100,7 +100,7 @@ bool add_matrix(uint32_t seed, uint32_t type, uint32_t cols, uint32_t first, uin
   return fill(&matrix->held, seed, first);
 }
 
-// Combines the last `count` matrices, which have the same activations, into a product.
+// Combines the last `count` matrices, which share their activations, into one product.
 WEB_EXPORT("add_product") void add_product(uint32_t count) {
   products[product_count++] = (spread_product){matrix_count - count, count};
 }
@@ -120,7 +120,7 @@ static void multiply(const kernel_matrix *matrix, uint32_t rows, const uint8_t *
   }
 }
 
-// A helper's part: [matrix][token][row]. Returns bytes.
+// Writes a helper's part: [matrix][token][row]. Returns its size in bytes.
 WEB_EXPORT("answer")
 size_t answer(uint32_t product, uint32_t tokens, const uint8_t *from, float *to) {
   const spread_product *of = &products[product];
@@ -201,8 +201,8 @@ static bool make_pages(void) {
   return true;
 }
 
-// Allocates memory for passes of up to `tokens`; `outputs`: the largest number of rows of a
-// product. The products are four a layer (q, k and v; attention's output; gate and up; down) of
+// Allocates memory for passes of up to `tokens`; `outputs` is the largest number of rows of a
+// product. There are four products (q, k and v; attention's output; gate and up; down) for each of
 // `slots` layers, and the output. Attention reads `context` positions, the same in each layer.
 WEB_EXPORT("make_model")
 bool make_model(uint32_t width, uint32_t ffn, uint32_t heads, uint32_t kv_heads, uint32_t head_dim,
@@ -224,7 +224,7 @@ bool make_model(uint32_t width, uint32_t ffn, uint32_t heads, uint32_t kv_heads,
          totals != NULL && make_pages();
 }
 
-// The address at which JavaScript leaves the reply of helper `which`.
+// Returns the address to which JavaScript writes the reply of helper `which`.
 WEB_EXPORT("add_helper") void *add_helper(size_t bytes) {
   replies[helper_count] = web_heap_alloc(bytes);
   return replies[helper_count++];
@@ -288,7 +288,7 @@ static void run_layer(uint32_t slot, uint32_t tokens, bool is_spread) {
   kernels->add(hidden, y, tokens * model.hidden);
 }
 
-// Runs `tokens` rows through `layers`, then the output of the last row.
+// Runs `tokens` rows through `layers`, then computes the output of the last row.
 WEB_EXPORT("pass") void pass(uint32_t tokens, uint32_t layers, bool is_spread) {
   synth_random random = {1};
   for (uint32_t i = 0; i < tokens * model.hidden; i++) hidden[i] = synth_random_f32(&random);
@@ -297,7 +297,7 @@ WEB_EXPORT("pass") void pass(uint32_t tokens, uint32_t layers, bool is_spread) {
   run_product(4 * model.slots, normed + (size_t)(tokens - 1) * model.hidden, 1, is_spread);
 }
 
-// The hash of all outputs of the products of one pass.
+// Returns a hash of all product outputs in one pass.
 WEB_EXPORT("check") uint32_t check(uint32_t tokens, uint32_t layers, bool is_spread) {
   is_checking = true;
   hash = 0;
@@ -306,10 +306,10 @@ WEB_EXPORT("check") uint32_t check(uint32_t tokens, uint32_t layers, bool is_spr
   return (uint32_t)(hash ^ hash >> 32);
 }
 
-// The logits of the last pass.
+// Returns the logits of the last pass.
 WEB_EXPORT("logits") const float *logits(void) { return y; }
 
-// Runs only products of one kind (0 to 3: of a layer, 4: the output), of one layer after another.
+// Runs only products of one kind (0 to 3: in a layer, 4: the output), layer by layer.
 WEB_EXPORT("repeat") void repeat(uint32_t kind, uint32_t tokens, uint32_t count) {
   const float *x = kind == 1 ? attended : kind == 3 ? y : normed;
   for (uint32_t i = 0; i < count; i++) {
@@ -317,7 +317,7 @@ WEB_EXPORT("repeat") void repeat(uint32_t kind, uint32_t tokens, uint32_t count)
   }
 }
 
-// ---- Exchanges alone ----
+// ---- Exchanges without products ----
 
 WEB_EXPORT("spin") uint32_t spin(uint32_t count) {
   uint32_t state = 1;
@@ -332,7 +332,7 @@ WEB_EXPORT("spins") void spins(uint32_t count, uint32_t turns) {
   for (uint32_t i = 0; i < count; i++) spin(turns);
 }
 
-// Runs `count` exchanges of `bytes` each way, each after `busy` rounds of spin().
+// Runs `count` exchanges of `bytes` each way, after `busy` rounds of spin() each.
 WEB_EXPORT("exchange")
 void exchange(uint32_t count, const void *from, size_t bytes, uint32_t busy) {
   for (uint32_t i = 0; i < count; i++) {
