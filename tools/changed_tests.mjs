@@ -1,4 +1,4 @@
-// Determines the groups of tests that have changed since the last full run: tests/full_run.txt has
+// Determines the test groups that have changed since the last full run: tests/full_run.txt contains
 // the commit at which `make test-all` last passed.
 
 import { execFile } from 'node:child_process';
@@ -31,9 +31,8 @@ export async function findTestFiles() {
 
 /**
  * @param {string} [folder] the repository
- * @returns {Promise<string[]>} the changed groups, or all groups if that is unknown: without a
- * record or a repository, or
- *   in a clone that does not reach back to the recorded commit
+ * @returns {Promise<string[]>} the changed groups, or all groups if they are unknown: without a
+ *   record or a repository, or in a clone that does not contain the recorded commit
  */
 export async function changedGroups(folder = root) {
   let changed;
@@ -49,7 +48,7 @@ export async function changedGroups(folder = root) {
   return groupsOf(changed, await findTestFiles());
 }
 
-/** Records that all tests have passed at this commit, unless files have been changed since. */
+/** Records that all tests have passed at this commit, unless files have changed since. */
 export async function recordFullRun(folder = root) {
   try {
     if (await git(folder, 'status', '--porcelain', '--', `:!${RECORD}`)) return;

@@ -1,5 +1,5 @@
-// Takes pictures of the chat page's states for review: each in light, in dark and on a phone, side
-// by side in one file.
+// Takes screenshots of the chat page's states for review: each state with the light theme, with the
+// dark theme and on a phone, side by side in one file.
 //   node tools/chat_states.mjs [--folder build/chat] [--to build/screenshots/states] [STATE ...]
 
 import { mkdirSync } from 'node:fs';
@@ -14,7 +14,7 @@ import { serve } from './serve.mjs';
 
 /** @typedef {import('playwright-core').Page} Page */
 /**
- * `isReal`: with the built-in model instead of a fake engine; `script` runs before the page's own.
+ * `isReal`: with the built-in model instead of a fake engine; `script` runs before the page's scripts.
  * @typedef {{show?: (page: Page) => Promise<unknown>, isReal?: boolean, isReady?: boolean, script?:
  * string}} State
  */
@@ -45,7 +45,7 @@ $$\\\\int_0^1 x^2 \\\\, dx = \\\\frac13$$
 1. One
 2. Two`;
 
-/** Never ends. */
+/** Loading never ends. */
 const holds = 'globalThis.holdLoading = () => new Promise(() => {});';
 const loads = `globalThis.holdLoading = ({ onProgress }) => new Promise(() => {
   onProgress({ loaded: 1.2e6, total: 4.5e6, bytesPerSecond: 2e6, secondsLeft: 1.7, phase: 'loading' });
@@ -56,7 +56,7 @@ const fails = `globalThis.holdLoading = async () => {
 const noStorage = `for (const name of ['localStorage', 'indexedDB', 'caches'])
   Object.defineProperty(globalThis, name, { get: () => { throw new DOMException('denied', 'SecurityError'); } });`;
 
-/** Enter begins a new line on touch screens. @param {Page} page @param {string} text */
+/** Sends with the button, because Enter starts a new line on touch screens. @param {Page} page @param {string} text */
 async function askReal(page, text) {
   const answers = page.locator('.message.assistant footer');
   const before = await answers.count();

@@ -1,7 +1,7 @@
 // Runs the 80 cases of the seed systems' specification: the C tests whose names begin with a case's
-// id (PK-23: `TEST(pk_23_...)`), in a native build with sanitizers. Prints a line for each case, in
-// order, and then the numbers of passed and failed cases. A case without a test, or whose test was
-// skipped, has failed. `make conformance` builds the tests first.
+// id (PK-23: `TEST(pk_23_...)`), in a native build with sanitizers. Prints one line per case, ordered
+// by id, and then the numbers of passed and failed cases. A case fails if it has no test or its test
+// was skipped. `make conformance` builds the tests first.
 
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { built, locate, root } from '../tests/support/locate.mjs';
 import { run } from '../tests/support/process.mjs';
 
-/** The number of cases of each part. */
+/** The number of cases in each part. */
 const parts = { PX: 10, KQ: 12, PK: 31, SC: 6, FL: 3, DM: 4, TN: 7, BN: 7 };
 const ids = Object.entries(parts).flatMap(([part, count]) =>
   Array.from({ length: count }, (_, i) => `${part}-${String(i + 1).padStart(2, '0')}`),
@@ -19,7 +19,7 @@ const ids = Object.entries(parts).flatMap(([part, count]) =>
 
 /**
  * @param {string} report output of a test program
- * @returns {Map<string, Outcome[]>} by id of the case
+ * @returns {Map<string, Outcome[]>} by case id
  */
 function readOutcomes(report) {
   /** @type {Map<string, Outcome[]>} */
@@ -48,8 +48,8 @@ function readOutcomes(report) {
 
 /**
  * @param {string} folder for the tests' files
- * @returns {Promise<{outcomes: Map<string, Outcome[]>, faults: string[]}>} the outcomes, and the
- * programs that failed
+ * @returns {Promise<{outcomes: Map<string, Outcome[]>, faults: string[]}>} the outcomes, and a
+ * message for each program that failed
  */
 async function runPrograms(folder) {
   const programs = readdirSync(join(root, 'tests/c/conformance'))

@@ -1,6 +1,6 @@
-// Writes the files that a release saves: a chat, a session and a prefix cache of a built-in model,
-// and their continuations. Run once for a release whose formats are new; the folder stays in the
-// repository, and tests/engine/kept_states.test.mjs opens it with every later one.
+// Writes states as this release saves them: a chat, a session and a prefix cache of a built-in model,
+// and their continuations. Run it once for a release with new formats; the folder stays in the
+// repository, and tests/engine/kept_states.test.mjs opens it with every later release.
 //   node tools/keep_states.mjs tests/package/kept/states2
 
 import { createHash } from 'node:crypto';
@@ -12,7 +12,7 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 const { createEngine } = await import(resolve(root, 'dist/index.js'));
 const [folder] = process.argv.slice(2);
 if (folder === undefined) {
-  console.error('keep_states: name a folder');
+  console.error('usage: node tools/keep_states.mjs FOLDER');
   process.exit(1);
 }
 const model = 'examples/models/wick-2.6m-q4_0.gguf';
@@ -24,7 +24,7 @@ const story = 'Once upon a time there was a boat.';
 
 /**
  * @param {'f16' | 'q8' | 'q4'} kvType
- * @param {string[]} kinds that are kept, because files should stay small
+ * @param {string[]} kinds the states to write; not all, so that the files stay small
  */
 async function keep(kvType, kinds) {
   const write = (/** @type {string} */ kind, /** @type {Uint8Array} */ bytes) => {

@@ -1,20 +1,20 @@
 // Runs test files with Node's test runner, several at a time, and ends with the runner's counts.
 //
-//   node tools/run_tests.mjs FILE...          these files, completely
+//   node tools/run_tests.mjs FILE...          runs these files completely
 //   node tools/run_tests.mjs --level main     what `make test` runs
 //   node tools/run_tests.mjs --level all      what `make test-all` runs; --group NAME limits it to a folder of tests/
-//   node tools/run_tests.mjs --level changed  `make test`, and the whole of the groups that have changed since the last
-//                                             full run; --list prints these groups instead
+//   node tools/run_tests.mjs --level changed  `make test`, and all tests of groups with changes since the last full run;
+//                                             --list prints these groups instead
 //
-// The report is TAP if CI is set, else the reporter for people. Files that use the processor run as many at a time as
-// it has cores. Some files that open browsers run next to them, and more of these when the former
-// have ended. Files that measure time or memory run alone at the end. tests/plan.mjs defines the
-// kind of each file. The longest files come first.
+// The report is TAP if CI is set, otherwise Node's spec format. As many CPU-bound files run in parallel as there are
+// cores. Some files that open browsers run next to them, and more of these when the CPU-bound files have ended. Files
+// that measure time or memory run one at a time at the end. tests/plan.mjs defines the kind of each file. The longest
+// files start first.
 //
-// A failing test fails the run. Only `--level all` runs browser files with failures once more,
-// alone: a test that then passes is reported as unsteady. If more than UNSTEADY_FILES_MAX files
-// failed, nothing runs again. The last lines are the counts, each test once; before them come the
-// failed tests, the slowest files, and how long set-up, build and tests took.
+// A failing test fails the run. Only `--level all` reruns browser files with failures, one at a time:
+// a test that then passes is reported as unsteady. If more than UNSTEADY_FILES_MAX files failed, no
+// file is rerun. The last lines are the counts, with each test counted once; before them come the
+// failed tests, the slowest files, and the durations of setup, build and tests.
 
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
@@ -31,7 +31,7 @@ import { changedGroups, findTestFiles, recordFullRun } from './changed_tests.mjs
 
 /**
  * The number of files of a queue that run at the same time. A browser file uses a third to all of a
- * core, so the cores are busy with the files of `cpu` and half as many more. Beyond that, tests
+ * core, so the `cpu` files and half as many browser files keep the cores busy. With more, tests would
  * only wait longer for each other while pages poll.
  */
 export const CONCURRENCY = {
@@ -41,8 +41,8 @@ export const CONCURRENCY = {
   alone: 1,
 };
 /**
- * Ends a file that hangs, so that the report names it: next to others a file takes up to eight
- * times as long as alone.
+ * Ends a file that hangs, so that the report contains it. Next to other files, a file takes up to
+ * eight times as long as without them.
  */
 const FILE_TIMEOUT_MS = 45 * 60_000;
 const UNSTEADY_FILES_MAX = 8;
@@ -56,8 +56,8 @@ const COUNT_LINE = new RegExp(`^(${COUNTS.join('|')}) ([\\d.]+)$`);
 /** @typedef {{level: 'main' | 'all' | undefined, files: string[]}} Phase files that run at one level */
 
 /**
- * The first non-empty line of an error's cause, the condition that a browser waited for, and the
- * line of the test. For example "locator.click: Timeout 5000ms exceeded. (waiting for
+ * Returns the first non-empty line of an error's cause, the condition that a browser waited for, and
+ * the line of the test. For example "locator.click: Timeout 5000ms exceeded. (waiting for
  * getByText('Read'); books.test.mjs:12)".
  * @param {any} details
  * @param {string} [file]
@@ -136,8 +136,8 @@ async function runFile(file, report, timeout) {
 }
 
 /**
- * @returns {Promise<Record<string, number>>} the time that each file took in the last run, in
- * milliseconds
+ * @returns {Promise<Record<string, number>>} the time in milliseconds that each file took in the
+ * last run
  */
 async function readDurations() {
   try {
@@ -156,7 +156,7 @@ async function writeDurations(outcomes) {
 }
 
 /**
- * The longest first, as measured in the last run; without a last run, in the plan's order.
+ * Sorts the files by their time in the last run, the longest first; without a last run, keeps the plan's order.
  * @param {string[]} files
  * @param {Record<string, number>} durations
  */
@@ -167,7 +167,7 @@ const sorted = (files, durations) =>
     return planOf(a).rank - planOf(b).rank;
   });
 
-/** Takes the files out of the list, which several calls may share. @param {string[]} left @param {number} concurrency @param {(file: string) => Promise<void>} runOne */
+/** Runs files and removes them from the list, which several calls may share. @param {string[]} left @param {number} concurrency @param {(file: string) => Promise<void>} runOne */
 async function drain(left, concurrency, runOne) {
   const work = async () => {
     for (let file = left.shift(); file !== undefined; file = left.shift()) await runOne(file);
@@ -206,7 +206,7 @@ const hasFailed = ({ counts, failures }) =>
   counts.fail > 0 || counts.cancelled > 0 || failures.length > 0;
 
 /**
- * Runs a phase's failed browser files once more, one at a time.
+ * Reruns a phase's failed browser files, one at a time.
  * @param {Phase} phase
  * @param {Report} report
  * @param {Map<string, Outcome>} outcomes receive the second results
@@ -237,11 +237,11 @@ function slowestOf(outcomes) {
 
 /**
  * @param {number} elapsedMs of the tests
- * @param {string} times at which set-up began and ended and the build ended, in seconds
+ * @param {string} times when setup began, setup ended and the build ended, in seconds
  */
 function timesOf(elapsedMs, times) {
   const [begun, ready, built] = times.split(/\s+/).map(Number);
-  const before = built > 0 ? `set-up ${ready - begun} s, build ${built - ready} s, ` : '';
+  const before = built > 0 ? `setup ${ready - begun} s, build ${built - ready} s, ` : '';
   return `# ${before}tests ${Math.round(elapsedMs / 1000)} s\n`;
 }
 
@@ -261,7 +261,7 @@ async function runTests(phases) {
   const print = (/** @type {string} */ line) => process.stdout.write(line);
   print(slowestOf(outcomes));
   print(timesOf(elapsedMs, process.env.WICK_TEST_TIMES ?? ''));
-  if (unsteady.length > 0) print('# failed next to other tests, so the file ran again:\n');
+  if (unsteady.length > 0) print('# failed next to other tests, so the file was rerun:\n');
   for (const line of unsteady) print(line);
   const failed = [...outcomes].filter(([, outcome]) => hasFailed(outcome));
   if (failed.length > 0) print('# failed:\n');
@@ -285,7 +285,7 @@ async function phasesOf(level, files) {
   ];
 }
 
-/** Loaded when it is needed: --list runs before the packages are installed. */
+/** Loaded only when needed, because --list runs before the packages are installed. */
 const startServers = async () =>
   (await import('../tests/support/browser_server.mjs')).startBrowserServers();
 

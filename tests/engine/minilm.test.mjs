@@ -86,7 +86,16 @@ test('files other than safetensors are rejected', () => {
   head.writeBigUInt64LE(BigInt(whole.length));
   const file = Buffer.concat([head, whole, Buffer.alloc(4)]);
   assert.deepEqual(readSafetensors(file).get('a')?.shape, [1]);
-  assert.throws(() => readSafetensors(file.subarray(0, file.length - 1)), /a ends after the file/);
-  assert.throws(() => readSafetensors(file.subarray(0, 20)), /a header of 54 bytes in 20/);
-  assert.throws(() => readSafetensors(new Uint8Array(3)), /a header of 0 bytes in 3/);
+  assert.throws(
+    () => readSafetensors(file.subarray(0, file.length - 1)),
+    /a extends beyond the end of the file/,
+  );
+  assert.throws(
+    () => readSafetensors(file.subarray(0, 20)),
+    /invalid header size 54 in a file of 20 bytes/,
+  );
+  assert.throws(
+    () => readSafetensors(new Uint8Array(3)),
+    /invalid header size 0 in a file of 3 bytes/,
+  );
 });

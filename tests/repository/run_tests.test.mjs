@@ -63,7 +63,7 @@ describe('the report', () => {
   test('setup, build and tests are timed separately', async () => {
     const env = { ...CLEAN, WICK_TEST_TIMES: '100 130 190' };
     const { stdout } = await run(process.execPath, [RUNNER, 'none.test.mjs'], { env });
-    assert.match(stdout.toString(), /^# set-up 30 s, build 60 s, tests \d+ s$/m);
+    assert.match(stdout.toString(), /^# setup 30 s, build 60 s, tests \d+ s$/m);
   });
 
   test('a failed test fails the run and is listed at the end', async () => {
@@ -139,7 +139,7 @@ describe('levels', () => {
     assert.deepEqual(countsOf(text), [2, 2, 0]);
     assert.match(
       text,
-      /# failed next to other tests, so the file ran again:\n# .*b\.test\.mjs: unsteady: once \(b\.test\.mjs:\d+\)\n# tests/,
+      /# failed next to other tests, so the file was rerun:\n# .*b\.test\.mjs: unsteady: once \(b\.test\.mjs:\d+\)\n# tests/,
     );
     const failing = await runs({ 'b.test.mjs': BROWSER + BAD }, ['--level', 'all']);
     assert.deepEqual(countsOf(failing.text), [1, 0, 1]);

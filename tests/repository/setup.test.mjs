@@ -65,7 +65,7 @@ test('in a clone without package-lock.json, setup fails before it changes shared
       assert.ok(existsSync(stamp), `${part} removed ${stamp}`);
       assert.equal(readFileSync(stamp, 'utf8'), 'made by another clone\n');
     }
-    assert.match(stderr, /^setup: \S+ is missing: is this a whole clone\?\n$/);
+    assert.match(stderr, /^setup: \S+ is missing. Is this a complete clone\?\n$/);
   }
 });
 

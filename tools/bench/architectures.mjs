@@ -85,7 +85,7 @@ function addFile(rows, { arch, model, cases }, folder, kind) {
     } catch (error) {
       const { stderr } = /** @type {any} */ (error);
       if (!/WICK_E_UNSUPPORTED/.test(`${stderr}`)) throw error;
-      row.refused = 'rejected by name';
+      row.refused = 'unsupported';
     }
   }
 }

@@ -1,4 +1,4 @@
-// Measures `wick serve` under hostile load: the latency of normal requests by themselves, and then
+// Measures `wick serve` under hostile load: the latency of normal requests without other load, and then
 // next to slow, malformed, oversized and expensive requests (tools/bench/hostile_requests.mjs). Both
 // parts run within minutes of each other on the same machine, because only their ratio is comparable.
 //   node tools/bench/hostile_load.mjs [--seconds 600] [--quiet 30] [--rate 4] [--model FILE] [--only KIND,...]

@@ -1,6 +1,6 @@
 // Builds a component from a linked module: node tools/component/build.mjs MODULE WIT WORLD
-// COMPONENT. The module's imports and exports get the types of the world; the functions of WASI 0.1
-// that wasi-libc uses come from jco's adapter on top of 0.2.
+// COMPONENT. The module's imports and exports get the types of the world; jco's adapter implements
+// the functions of WASI 0.1 that wasi-libc uses on top of 0.2.
 
 import { readFileSync, writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';

@@ -1,12 +1,12 @@
 // Builds a component from a guest in JavaScript, Python or Rust and composes it with the engine's
-// (docs/components.md, "A typed interface"). A guest in Rust is the library of the Cargo.toml next
-// to it:
+// component (docs/components.md, "A typed interface"). A guest in Rust is the library target of the
+// Cargo.toml next to it:
 //   node tools/component/guest.mjs GUEST.js|GUEST.py|GUEST.rs GUEST.wit ENGINE.wasm OUT.wasm
-// The outer component imports what the guest does, except for wick:llm, which it takes of the engine inside.
+// The outer component has the guest's imports, except for wick:llm, which the engine inside provides.
 //
-// componentize-qjs 0.4.5 starts a guest at build time with stubs for what it imports, and stubs of async functions are
-// refused by the wasmtime inside of it (wasmtime's pull request 13821). So the guest is made with plain functions, and
-// their types are marked async here. It calls them in the synchronous way; they return at once.
+// componentize-qjs 0.4.5 starts a guest at build time with stubs for its imports, and the wasmtime in it rejects stubs of
+// async functions (wasmtime's pull request 13821). So the guest is built with plain functions, and their types are marked
+// async here. It calls them synchronously; they return immediately.
 
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -17,7 +17,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 const packages = fileURLToPath(
   new URL('../../.toolchain/component/node_modules/', import.meta.url),
 );
-/** @param {string} path @returns {string} of the repository */
+/** @param {string} path relative to the repository @returns {string} */
 const at = (path) => fileURLToPath(new URL(`../../${path}`, import.meta.url));
 /** @param {string} path */
 const load = (path) => import(pathToFileURL(resolve(packages, path)).href);
@@ -35,7 +35,7 @@ const asyncNames = [...interfaces.matchAll(/^( *)([a-z-]+): async func/gm)].map(
 /**
  * @param {string} wit
  * @param {boolean} isAsync
- * @returns {string} the text, with the package of llm.wit added
+ * @returns {string} the WIT text with the package of llm.wit added
  */
 function witOf(wit, isAsync) {
   const lines = interfaces.replace(/^world [\s\S]*/m, '');
@@ -133,7 +133,7 @@ function sectionsOf(bytes) {
 /** @param {Uint8Array[]} parts @returns {Uint8Array} */
 const joined = (parts) => new Uint8Array(Buffer.concat(parts));
 
-/** @param {Uint8Array} component @param {Uint8Array[]} inner in place of its components, in order */
+/** @param {Uint8Array} component @param {Uint8Array[]} inner replaces its components, in the same order */
 function filled(component, inner) {
   const parts = sectionsOf(component).map(({ id, from, to }) => {
     const bytes = id === SECTION.component ? inner.shift() : undefined;
@@ -147,7 +147,7 @@ function filled(component, inner) {
 
 /**
  * @param {string} text of the imports
- * @returns {string} the text, with the functions of the engine unchanged
+ * @returns {string} the text, in which the engine's functions are async
  */
 function asyncTyped(text) {
   // `(export (;N;) "name" (func (type T)))` names the type of a function in the same instance type
@@ -198,13 +198,13 @@ function outerOf(text, names) {
 
 /**
  * @param {{id: number}} section
- * @returns {boolean} whether it belongs to the imports at a component's beginning
+ * @returns {boolean} whether it belongs to the imports at the start of a component
  */
 const isImport = ({ id }) => id === SECTION.alias || id === SECTION.type || id === SECTION.import;
 
 /**
  * @param {Uint8Array} component
- * @returns {Promise<[string, number]>} its imports as text, and the offset of their end
+ * @returns {Promise<[string, number]>} the imports as text, and the offset of their end
  */
 async function importsOf(component) {
   const end = sectionsOf(component).find((section) => !isImport(section))?.from ?? HEADER_BYTES;
@@ -213,8 +213,8 @@ async function importsOf(component) {
 
 /**
  * @param {Uint8Array} component
- * @returns {Promise<Uint8Array>} the component, with the engine's functions unchanged, also in
- * nested ones
+ * @returns {Promise<Uint8Array>} the component, in which the engine's functions are async, also in
+ * nested components
  */
 async function typed(component) {
   const [imports, end] = await importsOf(component);

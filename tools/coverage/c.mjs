@@ -1,5 +1,5 @@
-// The C half of make coverage: runs the C tests of build/test/coverage/ and adds up, by room, which
-// lines and branches they ran (clang's source-based coverage).
+// The C half of make coverage: runs the C tests in build/test/coverage/ and sums up, by folder, the
+// lines and branches that they ran (clang's source-based coverage).
 
 import { mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { join, relative, resolve } from 'node:path';
@@ -10,14 +10,14 @@ import { exportCounts, programs, runCounted } from './profiles.mjs';
 
 const profiles = join(root, 'build/coverage/c');
 
-/** @returns {Promise<Map<string, Counts>>} by room */
+/** @returns {Promise<Map<string, Counts>>} by folder */
 export async function coverC() {
   rmSync(profiles, { recursive: true, force: true });
   mkdirSync(profiles, { recursive: true });
   const names = readdirSync(programs);
   for (const name of names) {
     const { code } = await runCounted(name, [], profiles);
-    if (code !== 0) console.log(`${name} failed: its share is counted all the same`);
+    if (code !== 0) console.log(`${name} failed, but its coverage is counted`);
   }
   /** @type {{filename: string, summary: any}[]} */
   const files = JSON.parse(exportCounts(profiles, names, '-summary-only') ?? '').data[0].files;

@@ -1,5 +1,5 @@
-// The JavaScript half of make coverage: the tests that run the package in Node, on bundles with
-// source maps, in a copy below build/coverage/.
+// The JavaScript half of make coverage: runs the package's Node tests with bundles that have source
+// maps, in a copy below build/coverage/.
 
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
@@ -11,7 +11,7 @@ import { SourceCoverage } from './v8.mjs';
 /** @type {Record<string, {sources: string[]}>} */
 const rooms = JSON.parse(readFileSync(join(root, 'tools/mutants/rooms.json'), 'utf8')).js;
 
-/** @param {string} tree @param {string} folder where V8's files are @returns {SourceCoverage} */
+/** @param {string} tree @param {string} folder with V8's files @returns {SourceCoverage} */
 function gather(tree, folder) {
   const coverage = new SourceCoverage();
   const dist = join(tree, 'dist');
@@ -34,7 +34,7 @@ function gather(tree, folder) {
   return coverage;
 }
 
-/** @returns {Map<string, import('./c.mjs').Counts>} by room */
+/** @returns {Map<string, import('./c.mjs').Counts>} by folder */
 export function coverJs() {
   const place = new Place(join(root, 'build/coverage/js'));
   const folder = join(place.folder, 'v8');
@@ -46,7 +46,7 @@ export function coverJs() {
     WICK_SHARED: process.env.WICK_SHARED ?? resolve(root, '../shared'),
   };
   const made = spawnSync(process.execPath, [bundle], { env });
-  if (made.status !== 0) throw new Error(`no bundle: ${made.stderr}`);
+  if (made.status !== 0) throw new Error(`cannot build the bundles: ${made.stderr}`);
   const tests = ['package', 'interfaces'].flatMap((group) =>
     readdirSync(join(place.tree, 'tests', group))
       .filter((name) => name.startsWith('js_'))
@@ -56,7 +56,7 @@ export function coverJs() {
     const { status } = spawnSync(process.execPath, [join(place.tree, 'tests', test)], {
       env: { ...env, NODE_V8_COVERAGE: folder },
     });
-    if (status !== 0) console.log(`${test} failed: its share is counted all the same`);
+    if (status !== 0) console.log(`${test} failed, but its coverage is counted`);
   }
   /** @type {Map<string, import('./c.mjs').Counts>} */
   const counts = new Map();

@@ -1,4 +1,4 @@
-// Runs the C tests in build/test/coverage/, and reads clang's source-based coverage of them.
+// Runs the C tests in build/test/coverage/ and reads their source-based coverage (clang).
 
 import { execFileSync } from 'node:child_process';
 import { readdirSync } from 'node:fs';
@@ -10,10 +10,10 @@ export const programs = join(root, 'build/test/coverage');
 const llvm = process.env.LLVM ?? '19';
 
 /**
- * Runs a test; its counts go into a separate file.
+ * Runs a test, which writes its counts to a separate file.
  * @param {string} name
- * @param {string[]} words the parts to report; all if it is empty
- * @param {string} folder of the counts, and of its temporary files
+ * @param {string[]} words the test cases to run; all if empty
+ * @param {string} folder for the counts and the temporary files
  */
 export const runCounted = (name, words, folder) =>
   run(join(programs, name), words, {
@@ -26,10 +26,10 @@ export const runCounted = (name, words, folder) =>
   });
 
 /**
- * @param {string} folder of the counts
- * @param {string[]} names those of the tests
+ * @param {string} folder with the counts
+ * @param {string[]} names of the tests
  * @param {string} form the format of `llvm-cov export`, e.g. "-format=lcov"
- * @returns {string | undefined} its output; undefined if no test has left counts
+ * @returns {string | undefined} its output; undefined if no test has written counts
  */
 export function exportCounts(folder, names, form) {
   const raw = readdirSync(folder).filter((name) => name.endsWith('.profraw'));

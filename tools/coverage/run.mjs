@@ -1,5 +1,5 @@
-// make coverage: the share of lines and branches that tests run, by room: the C units natively, the package in
-// Node (what only browsers run is not in it). ONLY=c or ONLY=js leaves the other out.
+// make coverage: the share of lines and branches that tests run, by folder: the C unit tests natively, the package
+// in Node (without the code that only browsers run). ONLY=c or ONLY=js measures only one of the two.
 
 import { coverC } from './c.mjs';
 import { coverJs } from './js.mjs';
@@ -22,6 +22,6 @@ function print(rooms, name) {
   console.log(`${name.padEnd(14)}${share(all.lines)}${share(all.branches)}`);
 }
 
-console.log(`${'room'.padEnd(14)}${'lines'.padStart(9)}${'branches'.padStart(9)}`);
+console.log(`${'folder'.padEnd(14)}${'lines'.padStart(9)}${'branches'.padStart(9)}`);
 if (only !== 'js') print(await coverC(), 'c, all');
 if (only !== 'c') print(coverJs(), 'js, all');

@@ -1,7 +1,7 @@
-// Converts the output of NODE_V8_COVERAGE to lines and branches of the sources of a bundle: V8
-// counts ranges of the bundle's characters, and the source map has the file and place of each
-// character. V8 reports a block only if its count differs from the code around it, so the share of
-// branches is a lower bound.
+// Converts the output of NODE_V8_COVERAGE to lines and branches of a bundle's sources: V8 counts
+// ranges of the bundle's characters, and the source map gives the file and position of each
+// character. V8 reports a block only if its count differs from that of the surrounding code, so the
+// share of branches is a lower bound.
 
 /** @typedef {{startOffset: number, endOffset: number, count: number}} Range */
 /** @typedef {{ranges: Range[], isBlockCoverage: boolean}} FunctionCoverage */
@@ -9,7 +9,7 @@
 
 const DIGITS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/';
 
-/** @param {string} text @returns {number[]} base64 VLQ */
+/** Decodes base64 VLQ. @param {string} text @returns {number[]} */
 function numbersOf(text) {
   const numbers = [];
   for (let i = 0, value = 0, shift = 0; i < text.length; i++) {
@@ -59,7 +59,7 @@ export function ranOf(functions, size) {
   return ran;
 }
 
-/** For each source: its lines and the beginnings of its branches, and whether they were run. */
+/** For each source, records its lines and the starts of its branches, and whether they were run. */
 export class SourceCoverage {
   /** @type {Map<string, {lines: Map<number, boolean>, branches: Map<string, boolean>}>} */
   files = new Map();
@@ -87,7 +87,7 @@ export class SourceCoverage {
   }
 
   /**
-   * Adds a source that a test ran directly, for the lines that are known from bundles.
+   * Adds a source that a test ran directly, for lines that are known from bundles.
    * @param {string} name
    * @param {{code: string, functions: FunctionCoverage[]}} script
    */

@@ -1,6 +1,6 @@
-"""Validates manifests of Kubernetes: validate.py FILE.yaml... prints a line for each resource, and fails if one is wrong.
+"""Validates Kubernetes manifests: validate.py FILE.yaml... prints one line per resource, and fails if one is invalid.
 
-Kinds of Kubernetes are checked by kubernetes-validate; others by the schemas of their CustomResourceDefinitions, which
+Kubernetes' own kinds are checked by kubernetes-validate, others by the schemas of their CustomResourceDefinitions, which
 tools/setup.sh deploy puts into .toolchain/deploy-crds. Unknown fields are errors. Rules in CEL are not evaluated.
 """
 
@@ -16,7 +16,7 @@ CRDS = pathlib.Path(__file__).parents[2] / ".toolchain/deploy-crds"
 
 
 def strict(schema):
-    """A JSON schema of a schema in a definition: what the API server would leave out is an error."""
+    """Converts a definition's schema to a JSON schema that rejects fields which the API server would drop."""
     if isinstance(schema, list):
         return [strict(one) for one in schema]
     if not isinstance(schema, dict):
@@ -31,7 +31,7 @@ def strict(schema):
 
 
 def read_definitions():
-    """The schemas of the definitions by apiVersion and kind."""
+    """Returns the schemas of the definitions by apiVersion and kind."""
     schemas = {}
     for path in CRDS.glob("*.yaml"):
         for definition in yaml.safe_load_all(path.read_text()):
@@ -45,7 +45,7 @@ def read_definitions():
 
 
 def check(resource, schemas):
-    """Raises the error of jsonschema. Returns what has checked it."""
+    """Returns a description of the check that passed; raises jsonschema's error otherwise."""
     schema = schemas.get((resource["apiVersion"], resource["kind"]))
     if schema is None:
         return f"Kubernetes {kubernetes_validate.validate(resource, VERSION, strict=True)}"

@@ -1,7 +1,7 @@
-// Converts an embedder of sentence-transformers with BERT's architecture (MiniLM, bge, e5, arctic) to
-// GGUF in F32, with the names of llama.cpp's converter. `wick quantize` converts it to other types.
+// Converts a sentence-transformers embedder with BERT's architecture (MiniLM, bge, e5, arctic) to GGUF
+// in F32, with the names that llama.cpp's converter uses. `wick quantize` converts it to other types.
 //   node tools/embed/bert_gguf.mjs FOLDER OUT.gguf
-// FOLDER holds config.json, model.safetensors, vocab.txt and, for its pooling, 1_Pooling/config.json.
+// FOLDER contains config.json, model.safetensors, vocab.txt and, for its pooling, 1_Pooling/config.json.
 
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, join, resolve } from 'node:path';
@@ -12,7 +12,7 @@ import { readSafetensors } from './safetensors.mjs';
 const poolings = { mean: 1, cls: 2 };
 const tokenTypes = { normal: 1, unknown: 2, control: 3 };
 
-/** The special tokens: their keys in the file, and their texts in the vocabulary. */
+/** The special tokens: their keys in the file, and their entries in the vocabulary. */
 const specials = {
   bos: '[CLS]',
   eos: '[SEP]',
@@ -23,7 +23,7 @@ const specials = {
   mask: '[MASK]',
 };
 
-/** GGUF's names of a layer's tensors by sentence-transformers'. */
+/** The GGUF names of a layer's tensors, by their names in sentence-transformers. */
 const layerNames = {
   'attention.self.query': 'attn_q',
   'attention.self.key': 'attn_k',
@@ -35,7 +35,7 @@ const layerNames = {
   'output.LayerNorm': 'layer_output_norm',
 };
 
-/** [GGUF's name, sentence-transformers'] of all tensors. @param {number} layers @returns {[string, string][]} */
+/** Lists [GGUF name, sentence-transformers name] of all tensors. @param {number} layers @returns {[string, string][]} */
 function tensorNames(layers) {
   const of = (/** @type {number} */ layer) =>
     Object.entries(layerNames).flatMap(([theirs, ours]) =>
@@ -61,7 +61,7 @@ function readPooling(folder) {
   const found = JSON.parse(readFileSync(path, 'utf8'));
   if (found.pooling_mode_mean_tokens) return poolings.mean;
   if (found.pooling_mode_cls_token) return poolings.cls;
-  throw new Error(`${path}: pooling is neither by mean nor by the first token`);
+  throw new Error(`${path}: pooling must be by mean or by the first token`);
 }
 
 /** WordPiece marks tokens that continue a word (##ing); GGUF marks tokens that begin one (▁walk). @param {string} piece */
@@ -88,7 +88,7 @@ function writeTokenizer(file, pieces, types) {
   file.setList('tokenizer.ggml.token_type', 'i32', pieces.map(tokenType));
   for (const [name, piece] of Object.entries(specials)) {
     const id = pieces.indexOf(piece);
-    if (id < 0) throw new Error(`vocab.txt has no ${piece}`);
+    if (id < 0) throw new Error(`vocab.txt: ${piece} is missing`);
     file.set(`tokenizer.ggml.${name}_token_id`, 'u32', id);
   }
   file.set('tokenizer.ggml.token_type_count', 'u32', types);
@@ -114,12 +114,14 @@ export function convertBert(folder) {
   const config = JSON.parse(readFileSync(join(folder, 'config.json'), 'utf8'));
   if (config.model_type !== 'bert' || !['gelu', 'gelu_new'].includes(config.hidden_act)) {
     throw new Error(
-      `${folder}: a ${config.model_type} with ${config.hidden_act} is no BERT with GELU`,
+      `${folder}: ${config.model_type} with ${config.hidden_act} is not a BERT model with GELU`,
     );
   }
   const pieces = readFileSync(join(folder, 'vocab.txt'), 'utf8').replace(/\n$/, '').split('\n');
   if (pieces.length !== config.vocab_size) {
-    throw new Error(`${folder}: ${pieces.length} pieces of ${config.vocab_size}`);
+    throw new Error(
+      `${folder}: vocab.txt has ${pieces.length} tokens, config.json has ${config.vocab_size}`,
+    );
   }
   const file = new GgufWriter();
   writeShape(file, config, basename(config._name_or_path ?? folder), readPooling(folder));
@@ -127,7 +129,8 @@ export function convertBert(folder) {
   const tensors = readSafetensors(readFileSync(join(folder, 'model.safetensors')));
   for (const [name, source] of tensorNames(config.num_hidden_layers)) {
     const tensor = tensors.get(source) ?? tensors.get(`bert.${source}`);
-    if (tensor?.type !== 'F32') throw new Error(`${source}: ${tensor?.type ?? 'missing'}, not F32`);
+    if (tensor?.type !== 'F32')
+      throw new Error(`${source}: type is ${tensor?.type ?? 'missing'}, must be F32`);
     file.add({ name, shape: tensor.shape, bytes: tensor.bytes });
   }
   return file.finish();

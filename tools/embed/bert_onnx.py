@@ -1,12 +1,12 @@
-"""The files that transformers.js wants of an embedder with BERT's architecture, made of the weights of
+"""Writes the files that transformers.js needs for an embedder with BERT's architecture, from the weights of
 sentence-transformers: ONNX in F32 and with onnxruntime's dynamic quantisation.
 
     python tools/embed/bert_onnx.py FOLDER OUT
 
-FOLDER holds config.json, model.safetensors and tokenizer.json. OUT gets onnx/model.onnx,
-onnx/model_quantized.onnx and copies of what says how texts become tokens. The graph has the operators that
-PyTorch's exporter gives BERT (opset 17); onnxruntime fuses them when it loads the file. Weights become int8
-and activations uint8, of which transformers.js calls the file "q8". Needs tools/embed/requirements.txt.
+FOLDER contains config.json, model.safetensors and tokenizer.json. OUT receives onnx/model.onnx,
+onnx/model_quantized.onnx and copies of the tokenizer's files. The graph has the operators that
+PyTorch's exporter emits for BERT (opset 17); onnxruntime fuses them when it loads the file. Weights become int8
+and activations uint8, which transformers.js calls "q8". Needs tools/embed/requirements.txt.
 """
 import json
 import math
@@ -40,7 +40,7 @@ def read_safetensors(path):
 
 
 class Graph:
-    """Nodes and weights; each method returns the name of what it computes."""
+    """Nodes and weights; each method adds nodes and returns the name of their output."""
 
     def __init__(self, tensors):
         self.tensors, self.nodes, self.weights, self.count = tensors, [], {}, 0
@@ -90,7 +90,7 @@ def embeddings(graph, epsilon):
 
 
 def mask(graph):
-    """[batch, 1, 1, length]: 0 where a token is, the least float where padding is."""
+    """Returns [batch, 1, 1, length]: 0 for tokens, the lowest float for padding."""
     wide = graph.add("Unsqueeze", graph.add("Unsqueeze", "attention_mask", graph.sizes(1)), graph.sizes(2))
     missing = graph.add("Sub", graph.floats(1.0), graph.add("Cast", wide, to=TensorProto.FLOAT))
     return graph.add("Mul", missing, graph.floats(MASKED))
@@ -146,7 +146,7 @@ def main():
         shutil.copyfile(os.path.join(folder, name), os.path.join(out, name))
     plain = os.path.join(out, "onnx", "model.onnx")
     onnx.save(bert(read_safetensors(os.path.join(folder, "model.safetensors")), config), plain)
-    # as transformers.js's own script does it: signed weights, one scale a matrix
+    # like the conversion script of transformers.js: signed weights, one scale per matrix
     quantize_dynamic(plain, os.path.join(out, "onnx", "model_quantized.onnx"), weight_type=QuantType.QInt8,
                      extra_options={"EnableSubgraph": True, "MatMulConstBOnly": True})
 

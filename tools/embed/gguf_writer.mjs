@@ -1,5 +1,5 @@
-// Writes GGUF files of version 3 (the GGUF specification of ggml): metadata, and
-// tensors of F32.
+// Writes GGUF files of version 3 (ggml's GGUF specification): metadata and F32
+// tensors.
 
 const ALIGNMENT = 32;
 const VERSION = 3;
@@ -37,7 +37,7 @@ const encoders = {
   string,
 };
 
-/** The directory and the tensors after it. */
+/** Collects the directory and the tensors after it. */
 export class GgufWriter {
   /** @type {Buffer[]} */
   #pairs = [];
@@ -49,7 +49,7 @@ export class GgufWriter {
     this.#pairs.push(Buffer.concat([string(key), u32(types[kind]), encoders[kind](value)]));
   }
 
-  /** @param {string} key @param {Kind} kind that of each item @param {unknown[]} values */
+  /** @param {string} key @param {Kind} kind of each item @param {unknown[]} values */
   setList(key, kind, values) {
     const head = [string(key), u32(types.array), u32(types[kind]), u64(values.length)];
     this.#pairs.push(Buffer.concat([...head, ...values.map(encoders[kind])]));
@@ -59,7 +59,7 @@ export class GgufWriter {
   add(tensor) {
     const wanted = 4 * tensor.shape.reduce((product, size) => product * size, 1);
     if (tensor.bytes.byteLength !== wanted) {
-      throw new Error(`${tensor.name} has ${tensor.bytes.byteLength} bytes, not ${wanted}`);
+      throw new Error(`${tensor.name} has ${tensor.bytes.byteLength} bytes, must have ${wanted}`);
     }
     this.#tensors.push(tensor);
   }

@@ -1,6 +1,5 @@
-// Makes build/embed/: all-MiniLM-L6-v2 as GGUF in F32 and Q8_0, and as transformers.js needs it
-// (ONNX in F32 and quantised), of the weights that tools/setup.sh embed installs. Existing files
-// stay.
+// Creates build/embed/: all-MiniLM-L6-v2 as GGUF in F32 and Q8_0, and for transformers.js as ONNX in
+// F32 and quantised, from the weights that tools/setup.sh embed installs. Existing files are kept.
 //   node tools/embed/models.mjs
 
 import { execFileSync } from 'node:child_process';
@@ -17,7 +16,7 @@ if (weights.skip) {
 const folder = resolve(root, 'build/embed');
 mkdirSync(folder, { recursive: true });
 
-/** Created completely or not at all. @param {string} name @param {(part: string) => void} make */
+/** Creates a file completely or not at all. @param {string} name @param {(part: string) => void} make */
 function once(name, make) {
   const path = join(folder, name);
   if (existsSync(path)) return;

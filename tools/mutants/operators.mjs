@@ -1,4 +1,4 @@
-// Defines mutants. Each is one small change to a source that a programmer could make by mistake.
+// Defines mutants. Each is one small source change that a programmer could make by mistake.
 
 import { tokensOf } from './tokens.mjs';
 
@@ -47,7 +47,7 @@ const NOT_A_STATEMENT = new Set(
 );
 const ASSIGNS = /^([-+*/%&|^]|<<|>>|>>>|\?\?|&&|\|\|)?=$/;
 
-/** @param {Token[]} tokens @returns {Map<number, number>} opening brackets to closing ones, and back */
+/** @param {Token[]} tokens @returns {Map<number, number>} maps each bracket to its partner */
 function bracketsOf(tokens) {
   const pairs = new Map();
   /** @type {number[]} */
@@ -100,7 +100,7 @@ class Site {
     return -1;
   }
 
-  /** @param {number} i @returns {'if' | 'block' | null} the text before, if a statement begins at i */
+  /** @param {number} i @returns {'if' | 'block' | null} what precedes i, if a statement begins there */
   beginning(i) {
     const before = this.text(i - 1);
     if (/^[;{}]$/.test(before)) return 'block';
@@ -113,8 +113,8 @@ class Site {
 }
 
 /**
- * `if (used > most) most = used;`, also as the last of several conditions: if the numbers are equal, it makes no difference
- * whether one replaces the other.
+ * Matches `if (used > most) most = used;`, also as the last of several conditions. If the numbers are equal, assigning one
+ * to the other has no effect.
  * @param {Site} site @param {number} i @returns {boolean}
  */
 function isOfMost(site, i) {
@@ -144,7 +144,7 @@ function ofSign(site, i) {
 /**
  * @param {Site} site
  * @param {number} i
- * @returns {boolean} `const AWAKE_MAX = 64;`: an arbitrary choice, like C's enums
+ * @returns {boolean} whether it is a constant like `const AWAKE_MAX = 64;`: an arbitrary choice, like C's enums
  */
 function isLimit(site, i) {
   const lineStart = site.source.lastIndexOf('\n', site.tokens[i].start) + 1;
@@ -154,7 +154,7 @@ function isLimit(site, i) {
 /**
  * @param {Site} site
  * @param {number} i
- * @returns {string} the function whose arguments include a token, or ''
+ * @returns {string} the function that has the token in its arguments, or ''
  */
 function calledWith(site, i) {
   for (let at = i - 1; at > 0; at--) {
@@ -166,22 +166,22 @@ function calledWith(site, i) {
   return '';
 }
 
-/** @param {Site} site @param {number} i @returns {boolean} the initial capacity of a growing list: a choice */
+/** @param {Site} site @param {number} i @returns {boolean} whether it is the initial capacity of a growing list, an arbitrary choice */
 function isFirstRoom(site, i) {
   const lineStart = site.source.lastIndexOf('\n', site.tokens[i].start) + 1;
   return /capacity == 0 \? $/.test(site.source.slice(lineStart, site.tokens[i].start));
 }
 
-/** @param {Site} site @param {number} i @returns {boolean} the factor by which a list grows: a choice */
+/** @param {Site} site @param {number} i @returns {boolean} whether it is the growth factor of a list, an arbitrary choice */
 function isGrowth(site, i) {
   const lineStart = site.source.lastIndexOf('\n', site.tokens[i].start) + 1;
   return /capacity == 0 \? .* : /.test(site.source.slice(lineStart, site.tokens[i].start));
 }
 
 /**
- * Changes a number by one. That is not a fault in the arguments of an allocation, which then only
- * uses a little more memory, in a count of steps, which only reaches its limit a little earlier, or
- * in the growth of a list, which is then less frequent.
+ * Changes a number by one. This is not a fault in the arguments of an allocation, which then only
+ * uses a little more memory, in a step count, which only reaches its limit a little earlier, or in
+ * the growth of a list, which then only happens less often.
  * @param {Site} site
  * @param {number} i
  * @returns {Mutation[]}
@@ -236,9 +236,9 @@ function ofReturn(site, i) {
 }
 
 /**
- * Deletes an expression statement. C's own free() is left out: only commands call it, and
- * their processes end soon, so no behaviour depends on it (the engine calls memory_free, and tests
- * count its blocks). So is SIMD_OPAQUE, which only hides facts from the optimiser.
+ * Deletes an expression statement. C's own free() is left out: only commands call it, and their
+ * processes end soon, so no behaviour depends on it (the engine calls memory_free, and tests count
+ * its blocks). SIMD_OPAQUE is also left out, because it only hides facts from the optimiser.
  * @param {Site} site
  * @param {number} i
  * @returns {Mutation[]}
@@ -266,7 +266,7 @@ function ofStatement(site, i) {
 }
 
 /**
- * Whether a function of two arguments is symmetric: minimum and maximum, and the sum, product and
+ * Returns whether a function of two arguments is symmetric: minimum and maximum, and the sum, product and
  * equality of vectors.
  * @param {string} name
  */
@@ -291,7 +291,7 @@ function ofArguments(site, i) {
 }
 
 /**
- * The ranges of functions: in C, the code outside of them is not changed (tables, types,
+ * Finds the ranges of functions: in C, code outside of them is not changed (tables, types,
  * prototypes).
  * @param {Site} site
  * @returns {(i: number) => boolean}
@@ -312,7 +312,7 @@ function withinFunctions(site) {
 /**
  * @param {Site} site
  * @param {number} i
- * @returns {boolean} whether it is in a line that only imports names
+ * @returns {boolean} whether it is on a line that only imports names
  */
 function isWithinImport(site, i) {
   const lineStart = site.source.lastIndexOf('\n', site.tokens[i].start) + 1;
@@ -335,8 +335,8 @@ export function mutate(source, { start, end, text }) {
 }
 
 /**
- * The lines that a mutation changes, with single spaces: people read them, and a listed mutant is
- * recognized by them even if its lines have moved.
+ * Returns the lines that a mutation changes, with single spaces, for the report. They also identify a
+ * listed mutant even if its lines have moved.
  * @param {string} source
  * @param {Mutation} mutation
  * @returns {{line: number, above: string, before: string, after: string}} `above`: the line before

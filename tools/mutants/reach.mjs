@@ -7,12 +7,12 @@ import { exportCounts, programs, runCounted } from '../coverage/profiles.mjs';
 import { hashOf, isOfNode, root } from './trial.mjs';
 
 /**
- * The lines of a source that have code, and whether they ran.
+ * The lines with code in each source, and whether they ran.
  * @typedef {Record<string, Record<number, boolean>>} Lines by file
  */
 
 /**
- * @param {string} text as `llvm-cov export -format=lcov` prints it: "SF:" and a file, then "DA:line,count" of each line
+ * @param {string} text output of `llvm-cov export -format=lcov`: "SF:" and a file, then "DA:line,count" for each line
  * @returns {Lines} of src/
  */
 export function linesOf(text) {
@@ -29,7 +29,7 @@ export function linesOf(text) {
   return lines;
 }
 
-/** @param {string} test @returns {string} of its program */
+/** @param {string} test @returns {string} the name of its program */
 const stampOf = (test) => hashOf(join(programs, test.split(' ')[0]));
 
 /**
@@ -68,7 +68,7 @@ export class Reach {
 
   /**
    * @param {string} test
-   * @param {string} folder that only this run uses
+   * @param {string} folder used only by this run
    * @returns {Promise<Lines>}
    */
   async #measureOne(test, folder) {
@@ -80,7 +80,7 @@ export class Reach {
   }
 
   /**
-   * Whether a test may detect a fault in a line, because it runs the line, or because that is
+   * Returns whether a test may detect a fault in a line, because it runs the line, or because this is
    * unknown (for a line of a table, or a Node test).
    * @param {string} test
    * @param {string} file

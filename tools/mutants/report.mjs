@@ -1,4 +1,4 @@
-// The final output of make mutants: one line per room, then the survivors.
+// Prints the final output of make mutants: one line per folder, then the surviving mutants.
 
 /** @typedef {import('./run.mjs').Result} Result */
 
@@ -12,9 +12,9 @@ function countsOf(results) {
   return { killed, timeouts: of('timeout'), survived, listed: of('listed'), share };
 }
 
-const DEVIATIONS = 1.96; // of 95 in 100
+const DEVIATIONS = 1.96; // for 95 %
 
-/** Wilson's interval of a share of a sample: where that of all mutants is. @param {number} share @param {number} count */
+/** Wilson's interval, which estimates the share of all mutants from a sample. @param {number} share @param {number} count */
 export function intervalOf(share, count) {
   if (count === 0) return [0, 1];
   const z = DEVIATIONS ** 2 / count;
@@ -34,7 +34,7 @@ function rowOf(name, results) {
 export function printReport(results) {
   const counted = results.filter(({ outcome }) => outcome !== 'same' && outcome !== 'uncompilable');
   const head = ['killed', 'by time', 'survived', 'listed', 'share'].map((word) => word.padStart(9));
-  console.log(`\n${'room'.padEnd(14)}${head.join('')}`);
+  console.log(`\n${'folder'.padEnd(14)}${head.join('')}`);
   for (const language of ['c', 'js']) {
     const own = counted.filter((result) => result.language === language);
     if (own.length === 0) continue;
@@ -44,12 +44,12 @@ export function printReport(results) {
     }
     const { killed, survived, share } = countsOf(own);
     const ends = intervalOf(share, killed + survived).map((end) => (100 * end).toFixed(1));
-    console.log(`${rowOf(`${language}, all`, own)}  (95 in 100: ${ends.join(' to ')} %)`);
+    console.log(`${rowOf(`${language}, all`, own)}  (95 % interval: ${ends.join(' to ')} %)`);
   }
   const ms = counted.reduce((sum, result) => sum + result.ms, 0) / Math.max(1, counted.length);
   const redrawn = results.length - counted.length;
   console.log(
-    `\nredrawn, since they do not compile or compile to the same: ${redrawn}; a mutant took ` +
+    `\nreplaced, because they do not compile or compile to the same code: ${redrawn}; a mutant took ` +
       `${(ms / 1000).toFixed(1)} s of one worker`,
   );
   for (const result of counted.filter(({ outcome }) => outcome === 'survived')) {

@@ -1,8 +1,8 @@
-// make mutants: makes small faults in the engine and the package, one at a time, and checks whether the tests
-// of the room (rooms.json) detect them. C tests that do not reach a mutant's line (reach.mjs) are
-// skipped. SEED chooses the mutants, C and JS are their numbers, ROOM restricts them to a room and
-// AT to places (a folder, a file, lines of a file: AT='src/cli/ src/base/math.c:20-24'), JOBS
-// mutants are tried in parallel, RESUME=1 continues an earlier run.
+// make mutants: inserts small faults into the engine and the package, one at a time, and checks whether the tests
+// of the folder (rooms.json) detect them. C tests that do not reach a mutant's line (reach.mjs) are
+// skipped. SEED chooses the mutants, C and JS are their numbers, ROOM restricts them to an entry of
+// rooms.json and AT to a folder, a file or lines of a file (AT='src/cli/ src/base/math.c:20-24'), JOBS
+// is the number of mutants tried in parallel, and RESUME=1 continues an earlier run.
 
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -21,8 +21,8 @@ import { printReport } from './report.mjs';
 import { BUDGET_MS, hashOf, Place, root, tryTests } from './trial.mjs';
 
 /**
- * A source belongs to the first room with a prefix of its path. `own` lists tests of single sources, which run before
- * those of the room, so that there is enough time for them.
+ * A source belongs to the first room with a prefix of its path. `own` lists tests for single sources, which run before
+ * the other tests of the room, so that there is enough time for them.
  * @typedef {{sources: string[], tests: string[], own?: Record<string, string[]>}} Room
  */
 /** @typedef {import('./operators.mjs').Mutation} Mutation */
@@ -38,7 +38,7 @@ import { BUDGET_MS, hashOf, Place, root, tryTests } from './trial.mjs';
  * @property {string} before
  * @property {string} after
  * @property {'killed' | 'timeout' | 'survived' | 'listed' | 'same' | 'uncompilable'} outcome `listed`: survived, and
- *   equivalent.json says why; `same`: compiles to the same code; the last two are redrawn
+ *   equivalent.json has the reason; `same`: compiles to the same code; the last two are replaced
  * @property {string} by the test that failed, or a reason
  * @property {number} ms
  */
@@ -111,7 +111,7 @@ function testsOf({ language, room, file }) {
 /**
  * @param {string} file
  * @param {number} line
- * @returns {boolean} whether AT is empty or includes the place
+ * @returns {boolean} whether AT is empty or includes the line
  */
 const isAt = (file, line) =>
   at.length === 0 ||
@@ -122,9 +122,9 @@ const isAt = (file, line) =>
   });
 
 /**
- * All mutants of a language in the order in which they are drawn. First a line is drawn, then one
- * of its changes, so that a line with many operators does not count more than others. If there are
- * too few lines, their other changes follow.
+ * Returns all mutants of a language in random order. First a line is drawn, then one of its changes,
+ * so that a line with many operators does not count more than others. The other changes follow, in
+ * case there are too few lines.
  * @param {'c' | 'js'} language
  * @returns {Mutant[]}
  */
@@ -164,7 +164,7 @@ const reach = new Reach(folder);
 const testsOfLine = (mutant, line) =>
   testsOf(mutant).filter((test) => reach.mayRun(test, mutant.file, line));
 
-/** The time of each test without a mutant, which is kept for the next run with the same programs. */
+/** The time of each test without a mutant, stored for the next run with the same programs. */
 class Baseline {
   #path = join(folder, 'baseline.json');
   #stamp = [
@@ -197,10 +197,10 @@ class Baseline {
         if (ended.status !== 'passed') ended = await place.runTest(test, limits);
         const { cpuMs, idleMs, skipped = 0 } = ended;
         if (ended.status === 'passed') this.#times.set(test, { cpuMs, idleMs });
-        else console.log(`${test} fails without a mutant: it is left out`);
+        else console.log(`${test} fails without a mutant and is left out`);
         if (skipped > 0) {
           console.log(
-            `${test}: ${skipped} skipped here, so mutants that they see survive (WICK_SHARED?)`,
+            `${test}: ${skipped} skipped here, so mutants that only they detect survive (WICK_SHARED?)`,
           );
         }
         const kept = { stamp: this.#stamp, times: [...this.#times] };
@@ -216,10 +216,10 @@ class Baseline {
   }
 
   /**
-   * The tests for which a mutant has time.
+   * Selects the tests that fit into a mutant's time budget.
    * @param {string[]} tests
    * @param {(test: string) => number} chance that a test detects a mutant
-   * @returns {string[]} the tests that detect the most mutants per unit of time, in this order
+   * @returns {string[]} the tests, ordered by mutants detected per unit of time
    */
   ordered(tests, chance) {
     const cost = (/** @type {string} */ test) => 150 + this.of(test).cpuMs + this.of(test).idleMs;
@@ -228,8 +228,8 @@ class Baseline {
   }
 
   /**
-   * @param {string[]} tests ordered by what they detect
-   * @returns {string[]} one that is too long is passed over
+   * @param {string[]} tests in order of preference
+   * @returns {string[]} the tests that fit; a test that takes too long is skipped
    */
   #withinBudget(tests) {
     let leftMs = BUDGET_MS;
@@ -241,12 +241,12 @@ class Baseline {
     });
   }
 
-  /** Reports the tests for which no mutant has time. @param {string} room @param {string[]} tests */
+  /** Reports the tests that do not fit into the time budget. @param {string} room @param {string[]} tests */
   tellLeftOut(room, tests) {
     for (const test of tests) {
       if (!this.#times.has(test) || this.of(test).cpuMs < BUDGET_MS) continue;
       const seconds = (this.of(test).cpuMs / 1000).toFixed(1);
-      console.log(`${room}: no time for ${test}, which takes ${seconds} s`);
+      console.log(`${room}: ${test} is left out because it takes ${seconds} s`);
     }
   }
 }
@@ -332,7 +332,7 @@ const counts = (/** @type {Result} */ { outcome }) =>
   outcome !== 'same' && outcome !== 'uncompilable';
 
 /**
- * Tries mutants in their order until the given number of them counts.
+ * Tries mutants in their order until the requested number of them counts.
  * @param {Mutant[]} mutants
  * @param {number} count
  * @param {{places: Place[], baseline: Baseline, known: Map<string, Result>}} with_
@@ -363,7 +363,7 @@ async function tryAll(mutants, count, { places, baseline, known }) {
       const mutant = mutants[next++];
       underWay++;
       const old = known.get(mutant.id);
-      // one that has been listed since then is tried again, and reported with its reason
+      // a mutant that has been listed since then is tried again, and reported with its reason
       const isOld = old && old.outcome !== 'listed' && !reasonOf(old.file, { above: '', ...old });
       const result = isOld ? old : await tryMutant(place, mutant, baseline);
       underWay--;

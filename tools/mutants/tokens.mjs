@@ -1,5 +1,5 @@
-// The tokens of a C or JavaScript source, as far as tools/mutants needs them: comments and
-// preprocessor lines are left out, a template literal is one word. It relies on the repository's
+// Splits a C or JavaScript source into tokens, as far as tools/mutants needs them: comments and
+// preprocessor lines are skipped, and a template literal is one token. Relies on the repository's
 // format (make format).
 
 /** @typedef {{text: string, start: number, end: number, kind: 'name' | 'number' | 'text' | 'sign'}} Token */
@@ -7,7 +7,7 @@
 const SIGNS =
   /^(>>>=|\.\.\.|\*\*=|<<=|>>=|>>>|===|!==|&&=|\|\|=|\?\?=|->|\+\+|--|<<|>>|<=|>=|==|!=|&&|\|\||\?\?|\?\.|\+=|-=|\*=|\/=|%=|&=|\|=|\^=|=>|\*\*|.)/s;
 const NUMBER = /^(0[xX][\da-fA-F_]+|\d[\d_]*(\.\d*)?([eE][+-]?\d+)?|\.\d+([eE][+-]?\d+)?)[a-zA-Z]*/;
-/** After these tokens, a slash begins a regular expression. */
+/** A slash after one of these tokens begins a regular expression. */
 const BEFORE_REGEX = /^([(,=:[!&|?{};+\-*%<>~^]|=>|&&|\|\||\?\?|===|!==|return|typeof|case|of|in)$/;
 
 /**

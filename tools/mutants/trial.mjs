@@ -1,6 +1,6 @@
 // The directory in which a worker tries mutants: a copy of the sources and tests below
-// build/mutants/, with links to the unchanged files. A mutant is built there and its room's tests
-// run until one of them fails.
+// build/mutants/, with links to the unchanged files. A mutant is built there, and the tests of its
+// folder run until one of them fails.
 
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -23,7 +23,7 @@ export const root = resolve(dirname(fileURLToPath(import.meta.url)), '../..');
 export const hashOf = (file) =>
   existsSync(file) ? createHash('sha256').update(readFileSync(file)).digest('hex') : 'none';
 
-/** The Makefile's compiler settings: programs, flags and objects, separated by spaces. */
+/** Reads a compiler setting from the Makefile: programs, flags or objects, separated by spaces. */
 const given = (/** @type {string} */ name) =>
   (process.env[name] ?? '').split(' ').filter((word) => word !== '');
 
@@ -32,29 +32,28 @@ const sanitizers = {
 };
 
 /**
- * The time of a test and its child processes: `cpuMs` of processor time, and `idleMs` without any
- * work to do. Other load on the machine does not increase either of them.
+ * The time of a test and its child processes: `cpuMs` of CPU time, and `idleMs` without any work to
+ * do. Other load on the machine does not increase either of them.
  * @typedef {{cpuMs: number, idleMs: number}} Times
  */
 /** @typedef {Times & {status: 'passed' | 'failed' | 'overdue', skipped?: number}} Ended `skipped` tests, which detect nothing */
-/** The native programs, and the variable with the objects of each. */
+/** The native programs, and the variable that lists the objects of each. */
 const PROGRAMS = { wick: 'MUTANTS_WICK_OBJECTS', 'wick-lab': 'MUTANTS_WICK_LAB_OBJECTS' };
 /**
- * A test may wait because of other load on the machine for less than this multiple of its processor
- * time.
+ * Because of other load on the machine, a test may take up to this multiple of its CPU time.
  */
 const WAIT_TIMES = 30;
 const LOOK_MS = 500;
 /**
- * A test that uses less than this share of the time on a processor is only polling with a timer.
+ * A test that uses a smaller share of a processor than this is only polling with a timer.
  */
 const IDLE_SHARE = 0.1;
-/** Runs "$@" for at most $0 seconds of processor time and prints how many it used. */
+/** Runs "$@" for at most $0 seconds of CPU time and prints how many it used. */
 const LIMITED = 'ulimit -t "$0"; TIMEFORMAT="cpu %U %S"; time "$@" 2>/dev/null';
 
 /**
  * @param {string} path
- * @returns {string[]} the fields from the state on, because the name before it may contain anything
+ * @returns {string[]} the fields starting with the state, because the name before it may contain anything
  */
 function statOf(path) {
   const stat = readFileSync(`${path}/stat`, 'utf8');
@@ -87,8 +86,8 @@ function endTree(pid) {
 
 /**
  * @param {number} pid
- * @returns {{cpuMs: number, isReady: boolean}} of a process tree, and whether one of its threads
- * has work to do
+ * @returns {{cpuMs: number, isReady: boolean}} the CPU time of a process tree, and whether one of its
+ * threads has work to do
  */
 function workOf(pid) {
   let ticks = 0;
@@ -105,10 +104,10 @@ function workOf(pid) {
 }
 
 /**
- * Polls whether a tree has had work to do.
+ * Polls whether a process tree has work to do.
  * @param {number} pid
  * @param {(idleMs: number) => void} take receives the time without work so far
- * @returns {() => void} a function that ends it
+ * @returns {() => void} stops polling
  */
 function watchIdle(pid, take) {
   let last = { cpuMs: 0, atMs: performance.now() };
@@ -127,7 +126,7 @@ function watchIdle(pid, take) {
 }
 
 /**
- * Runs a test file until it ends, one of its tests fails, or it is overdue.
+ * Runs a test file until it ends, one of its tests fails, or it exceeds its limits.
  * @param {string} program
  * @param {string[]} args
  * @param {{cwd: string, env: Record<string, string>, limits: Times}} options
@@ -202,7 +201,7 @@ function runTool(program, args, cwd = root) {
   });
 }
 
-/** @param {string} file @param {string} source where it is @param {string[]} flags @param {string} out */
+/** @param {string} file @param {string} source its path @param {string[]} flags @param {string} out */
 async function compile(file, source, flags, out) {
   const [compiler] = given('MUTANTS_CC');
   const args = [
@@ -218,12 +217,12 @@ async function compile(file, source, flags, out) {
 /** @param {string} test */
 export const isOfNode = (test) => /\.mjs( |$)/.test(test);
 
-/** The limit for all tests of a mutant together, in processor time. */
+/** The CPU time limit for all tests of a mutant together. */
 export const BUDGET_MS = Number(process.env.MUTANTS_BUDGET_MS || 20_000);
 
 /**
- * The time limit of a test with a mutant.
- * @param {Times} usual time without a mutant
+ * Returns the time limit of a test with a mutant.
+ * @param {Times} usual the times without a mutant
  * @returns {Times}
  */
 export const limitsOf = ({ cpuMs, idleMs }) => ({
@@ -232,9 +231,9 @@ export const limitsOf = ({ cpuMs, idleMs }) => ({
 });
 
 /**
- * Runs tests until one fails or their processor time is used up.
+ * Runs tests until one fails or their CPU time is used up.
  * @param {Pick<Place, 'runTest'>} place
- * @param {string[]} tests in their order
+ * @param {string[]} tests in the order in which they run
  * @param {(test: string) => Times} usual returns the times of a test without a mutant
  * @param {string} object
  * @returns {Promise<{outcome: 'killed' | 'timeout' | 'survived', by: string}>}
@@ -260,7 +259,7 @@ export class Place {
     this.folder = folder;
     this.tree = join(folder, 'tree');
     this.out = join(folder, 'out');
-    /** The source of a mutant that has not been linked into the command yet. */
+    /** The source of a mutant that is not linked into the command yet. */
     this.mutantOf = '';
     rmSync(folder, { recursive: true, force: true });
     mkdirSync(join(folder, 'temporary'), { recursive: true });
@@ -312,7 +311,7 @@ export class Place {
    * @param {string} test the name of a C test and the parts to run, or a file below tests/ and the
    * suites to run
    * @param {Times} limits
-   * @param {string} [object] the mutant's archive: C tests are linked with it before the engine's
+   * @param {string} [object] the mutant's archive, which C tests link before the engine's
    * @returns {Promise<Ended>}
    */
   async runTest(test, limits, object) {
@@ -339,7 +338,7 @@ export class Place {
     return runUntilFailure(program, words, { ...options, cwd: root });
   }
 
-  /** The command with the mutant in place of the source's object, for the first test that runs it. */
+  /** Links the command with the mutant instead of the source's object, for the first test that runs it. */
   async #linkPrograms() {
     if (!this.mutantOf) return;
     const own = `build/obj/native/${this.mutantOf.replace(/\.c$/, '.o')}`;
@@ -356,7 +355,7 @@ export class Place {
     this.mutantOf = '';
   }
 
-  /** The compiler's output for a source without a mutant. @param {string} file @returns {Promise<Buffer>} */
+  /** Returns the object file of a source without a mutant. @param {string} file @returns {Promise<Buffer>} */
   async #unchanged(file) {
     const built = join(root, `build/obj/native/${file.replace(/\.c$/, '.o')}`);
     if (existsSync(built)) return readFileSync(built);
@@ -371,7 +370,7 @@ export class Place {
    * @returns {Promise<'uncompilable' | 'equivalent' | {object: string}>}
    */
   async buildC(file, text) {
-    const source = join(this.out, basename(file)); // objects name it
+    const source = join(this.out, basename(file)); // object files contain this name
     writeFileSync(source, text);
     const changed = join(this.out, 'changed.o');
     if (!(await compile(file, source, given('MUTANTS_PLAIN_FLAGS'), changed)))
@@ -387,7 +386,7 @@ export class Place {
     rmSync(archive, { force: true });
     const [archiver] = given('MUTANTS_AR');
     const archived = await runTool(archiver, ['rcs', archive, object]);
-    if (archived.status !== 0) throw new Error('no archive');
+    if (archived.status !== 0) throw new Error('the archive could not be created');
     return { object: archive };
   }
 

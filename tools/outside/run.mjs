@@ -1,6 +1,6 @@
-// tools/outside/run.mjs — runs suites of peers with the native command line and writes
-// docs/outside.md, with the numbers of cases that pass, are refused by name, and are wrong. `make
-// outside` installs what it needs.
+// tools/outside/run.mjs — runs test suites from other projects with the native command line and writes
+// docs/outside.md, with the numbers of cases that pass, are rejected as unsupported, and are wrong.
+// `make outside` installs what it needs.
 //   node tools/outside/run.mjs [--maskbench FOLDER]   FOLDER: maskbench/data of a clone of guidance-ai/jsonschemabench
 
 import { spawnSync } from 'node:child_process';
@@ -25,7 +25,7 @@ const { values: options } = parseArgs({ options: { maskbench: { type: 'string' }
 const scratch = mkdtempSync(join(tmpdir(), 'wick-outside-'));
 
 /**
- * JSON whose numbers keep their digits: JSON.parse turns 12345.0 into an integer, and rounds.
+ * Parses JSON and keeps the digits of numbers: JSON.parse turns 12345.0 into an integer, and rounds.
  * @param {string} text
  */
 function parseExact(text) {
@@ -64,7 +64,7 @@ function check(ended) {
 
 /**
  * @param {string} draft
- * @returns {Suite} the groups of JSON-Schema-Test-Suite, in which each test is an instance
+ * @returns {Suite} the groups of JSON-Schema-Test-Suite, where each test is an instance
  */
 function schemaSuite(draft) {
   const names = {
@@ -116,7 +116,7 @@ function maskBench() {
   return [{ suite: 'MaskBench, a sample', groups }];
 }
 
-/** The whole of MaskBench. @param {string} folder @returns {Suite[]} */
+/** Reads all of MaskBench. @param {string} folder @returns {Suite[]} */
 function wholeMaskBench(folder) {
   const files = readdirSync(folder).filter((name) => name.endsWith('.json'));
   const groups = files.map((name) => {
@@ -131,8 +131,8 @@ function wholeMaskBench(folder) {
 }
 
 /**
- * Whether Wick differs from a suite on purpose: it asserts formats, ignores the vocabularies of other metaschemas, and an
- * integer of draft 4 may be written as 1.0.
+ * Returns whether Wick differs from a suite on purpose: it validates formats, ignores the vocabularies of custom
+ * metaschemas, and accepts 1.0 as an integer in draft 4.
  * @param {Group} group
  * @param {string} text
  * @param {boolean} holds Wick's verdict
@@ -145,8 +145,8 @@ function isOnPurpose({ label, schema }, text, holds) {
 
 /**
  * @param {Group} group
- * @returns {boolean[] | undefined} whether each instance is valid; undefined if the schema was
- * refused by name
+ * @returns {boolean[] | undefined} whether each instance is valid; undefined if the schema is not
+ * supported
  */
 function decide({ schema, accept, reject }) {
   const [schemaPath, textsPath] = [join(scratch, 'schema.json'), join(scratch, 'texts.json')];
@@ -194,7 +194,7 @@ const SUITES = [
   ...['MaskBench, a sample', 'MaskBench'],
 ];
 
-/** The rest of the document is not about these suites. */
+/** The heading at which the part about these suites ends. */
 const NEXT = "## llama.cpp's server";
 
 fetchSchemaSuite();

@@ -1,4 +1,4 @@
-"""The metadata of a GGUF file (docs of ggml: gguf.md), little-endian, nothing else."""
+"""Reads the metadata of a little-endian GGUF file (gguf.md in ggml's docs)."""
 import struct
 
 FORMATS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}

@@ -1,10 +1,10 @@
-"""Random texts with the ids that `tokenizers` and `sentencepiece` give them, as lines of JSON.
+"""Prints random texts and their token ids in `tokenizers` and `sentencepiece`, as lines of JSON.
 
     .toolchain/text/bin/python tools/text/reference.py PRE-TYPES.json VOCABULARY.gguf SEED COUNT [PRE...]
 
-The reference is built from the file's own pieces, scores and merges. Each PRE in turn takes the place of
-the file's tokenizer.ggml.pre; its patterns are those of PRE-TYPES.json, with the changes below. A line is
-[text, ids], COUNT lines for each PRE. Needs what tools/setup.sh text installs.
+The reference is built from the file's own tokens, scores and merges. Each PRE in turn replaces the file's
+tokenizer.ggml.pre; its patterns are taken from PRE-TYPES.json, with the changes below. Prints COUNT lines
+[text, ids] for each PRE. Needs the packages that tools/setup.sh text installs.
 """
 import functools
 import json
@@ -24,7 +24,7 @@ NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = 1, 2, 3, 4, 5, 6
 
 HAN = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0002a6df\U0002a700-\U0002ebef\U0002f800-\U0002fa1f"
 CONTRACTIONS = "(?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])"
-# llama.cpp has separate code for these: text before a number stays with its first group.
+# llama.cpp has special code for these: text before a number stays with its first group of digits.
 NUMBERS = r"[^\p{N}]*\p{N}{1,3}(?=(?:\p{N}{3})*(?!\p{N}))"
 OWN = {
     r"\p{Han}+": "[" + HAN + r"]+|[^\r\n\p{L}\p{N}]?[\p{L}&&[^" + HAN + "]]+" + CONTRACTIONS
@@ -38,7 +38,7 @@ LETTERS_OF_CASE = re.compile(r"\\p\{L[utlmo]\}(?:\\p\{L[utlmo]\})*")
 
 
 def pattern_of(published):
-    """As llama.cpp's regex engine runs it: one class of letters, no tilde in \\p{S}, white space apart."""
+    """Changes a pattern to match llama.cpp's regex engine: one class of letters, no tilde in \\p{S}, separate white space."""
     if published in OWN:
         return OWN[published]
     pattern = LETTERS_OF_CASE.sub(lambda _: r"\p{L}", published)
@@ -52,7 +52,7 @@ def patterns_of(path, pre):
     with open(path, encoding="utf-8") as file:
         groups = json.load(file)["groups"]
     group = next(group for group in groups.values() if pre in group["names"])
-    # the default one has no patterns in the list
+    # the list has no patterns for the default
     published = group.get("patterns") or [
         r"[\p{P}\$\+<=>\^~\|]+",
         r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)",
@@ -157,12 +157,12 @@ def sentence_piece(pieces, model_type):
     proto = bytearray()
     unknown = next(id for id, kind in enumerate(pieces.kinds) if kind == UNKNOWN)
     for id, (text, score, kind) in enumerate(zip(pieces.texts, pieces.scores, pieces.kinds)):
-        kind = CONTROL if kind == UNKNOWN and id != unknown else kind  # one is allowed
+        kind = CONTROL if kind == UNKNOWN and id != unknown else kind  # only one is allowed
         proto += field(1, field(1, text.encode()) + field(2, float(score)) + field(3, kind))
     has_bytes = BYTE in pieces.kinds
     proto += field(2, field(3, model_type) + field(35, has_bytes) + field(40, unknown))
     charsmap = pieces.get("precompiled_charsmap", ())
-    # where the file says nothing, SPM's own is what llama.cpp takes
+    # without a setting in the file, llama.cpp uses SPM's default
     adds_space = pieces.get("add_space_prefix", model_type == BPE)
     merges_spaces = pieces.get("remove_extra_whitespaces", False)
     proto += field(

@@ -1,10 +1,10 @@
-"""What Python's jsonschema says of JSON texts, formats included.
+"""Validates JSON documents with Python's jsonschema, including formats.
 
     .toolchain/text/bin/python tools/text/schemas.py < REQUESTS
 
-Each line of REQUESTS is [CLASS, SCHEMA, [TEXT, ...]]; CLASS is one of jsonschema's, as Draft4Validator. Each line that is
-printed is a list with "" for a text that is valid, and why it is not for others; or {"error": words} for a schema
-that jsonschema does not know what to do with. Needs what tools/setup.sh text installs.
+Each line of REQUESTS is [CLASS, SCHEMA, [TEXT, ...]]; CLASS is a jsonschema class such as Draft4Validator. Each printed
+line is a list with "" for each valid document and the reason for each invalid one, or {"error": message} for a schema
+that jsonschema cannot process. Needs the packages that tools/setup.sh text installs.
 """
 import json
 import sys
@@ -24,7 +24,7 @@ def main():
     for line in sys.stdin:
         try:
             result = judge(*json.loads(line))
-        except Exception as problem:  # of a reference, a regular expression, a keyword's value
+        except Exception as problem:  # caused by a reference, a regular expression or a keyword's value
             result = {"error": f"{type(problem).__name__}: {problem}"}
         print(json.dumps(result), flush=True)
 

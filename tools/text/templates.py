@@ -1,11 +1,11 @@
-"""What Python's jinja2 makes of conversations, set up as transformers sets it up.
+"""Renders conversations with Python's jinja2, configured as in transformers.
 
     .toolchain/text/bin/python tools/text/templates.py [--mutable] < REQUESTS
 
 --mutable: templates may change their lists and dicts, which transformers forbids.
 
-Each line of REQUESTS is [TEMPLATE FILE, [VARIABLES, ...]]. Each line that is printed is a list with the text
-of each, or {"error": its words}. Needs what tools/setup.sh text installs.
+Each line of REQUESTS is [TEMPLATE FILE, [VARIABLES, ...]]. Each printed line is a list with the text of each
+rendering, or {"error": message}. Needs the packages that tools/setup.sh text installs.
 """
 import json
 import sys
@@ -17,7 +17,7 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment, SandboxedEnvironment
 
 
 class Generation(Extension):
-    """{% generation %}: its text, unchanged."""
+    """{% generation %}: renders its content unchanged."""
 
     tags = {"generation"}
 
@@ -46,7 +46,7 @@ def make_environment():
         trim_blocks=True, lstrip_blocks=True, extensions=[Generation, loopcontrols]
     )
     made.filters["tojson"] = tojson
-    made.filters["from_json"] = json.loads  # not of transformers; three templates have it
+    made.filters["from_json"] = json.loads  # not in transformers, but three templates use it
     made.globals["raise_exception"] = raise_exception
     made.globals["strftime_now"] = lambda form: datetime.now().strftime(form)
     return made

@@ -1,8 +1,8 @@
-"""Random texts to tokenise: many scripts, numbers, white space, punctuation, accents, source code."""
+"""Generates random texts to tokenise: many scripts, numbers, white space, punctuation, accents, source code."""
 import random
 import unicodedata
 
-# Sentences, so that the texts contain words that vocabularies have.
+# Real sentences, so that the texts contain words from vocabularies.
 SENTENCES = """\
 The quick brown fox jumps over the lazy dog, doesn't it? I'm sure they've seen it; we'll know at 12:30.
 Wenn der Müller größere Säcke trägt, ärgert sich der Esel über 1.234,56 Euro.
@@ -75,7 +75,7 @@ def part(rng):
 
 
 def random_text(rng):
-    """From a character to some 30 words."""
+    """Makes a text of one character to about 30 words."""
     joint = rng.choice(["", "", " "])
     return joint.join(part(rng) for _ in range(rng.randint(1, 10)))
 

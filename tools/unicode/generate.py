@@ -1,18 +1,18 @@
-"""Writes src/text/unicode_tables.h: the class of every code point, lower case, bases of composed
-characters, all as bytes that are read from the nearest entry of an index.
+"""Writes src/text/unicode_tables.h: the class of every code point, lower case, and bases of composed
+characters, all as bytes that are decoded starting at the nearest index entry.
 
     python3.13 tools/unicode/generate.py > src/text/unicode_tables.h
 
 Needs a Python whose unicodedata is Unicode 15.1 (3.13 has it), because the reference tokenizers'
-tables are of that version. Nothing but the standard library is used.
+tables have that version. Only the standard library is used.
 """
 import sys
 import unicodedata
 
 UNICODE_VERSION = "15.1.0"
 CODE_POINTS = 0x110000
-RUNS_PER_STEP = 32   # the index has one entry for this many runs
-LONG_RUN = 31        # this length field means that 16 bits of length follow
+RUNS_PER_STEP = 32   # number of runs per index entry
+LONG_RUN = 31        # a length field with this value is followed by a 16-bit length
 RUN_MAX = 0xFFFF
 
 # The order of the enum in unicode.c: unassigned, letter, number, punctuation, symbol, mark, space,
@@ -40,7 +40,7 @@ def find_runs():
 
 
 def encode_runs(runs):
-    """Bytes of the runs and the index: (first code point, byte offset) of every 32nd run."""
+    """Returns the bytes of the runs, and the index: (first code point, byte offset) of every 32nd run."""
     data = bytearray()
     index = []
     for number, (start, length, kind) in enumerate(runs):
@@ -54,7 +54,7 @@ def encode_runs(runs):
 
 
 def find_pairs(mapping):
-    """(code point, other code point) for each code point that differs from the mapping's first character."""
+    """Returns (code point, mapped code point) for each code point that the mapping changes."""
     pairs = []
     for code_point in range(CODE_POINTS):
         other = ord(mapping(chr(code_point))[0])
@@ -64,7 +64,7 @@ def find_pairs(mapping):
 
 
 def find_spacing_marks():
-    """Runs (first code point, length) of spacing marks: categories Mc and Me."""
+    """Returns runs (first code point, length) of spacing marks: categories Mc and Me."""
     runs = []
     for code_point in range(CODE_POINTS):
         if unicodedata.category(chr(code_point)) not in ("Mc", "Me"):
@@ -92,7 +92,7 @@ def find_tails():
 
 
 def group_pairs(pairs):
-    """(first, count, stride, value, step): first + k * stride becomes value + k * step."""
+    """Returns groups (first, count, stride, value, step): first + k * stride becomes value + k * step."""
     groups = []
     at = 0
     while at < len(pairs):
