@@ -1,5 +1,5 @@
-// examples/chat/actions.js — the actions of a message: icon buttons for frequent ones, and a menu
-// of the others, each with a line that describes it.
+// examples/chat/actions.js — the actions of a message: icon buttons for frequent actions, and a menu
+// of the others, each with a description.
 
 import { Copy, createElement, Ellipsis, Pencil, RefreshCw } from 'lucide';
 import { make, makeButton, makeCopyButtons } from './dom.js';
@@ -30,7 +30,7 @@ export const makeIconButton = (icon, name, action, className) =>
 
 /**
  * @param {() => string} textOf the text to copy
- * @returns {HTMLElement[]} one, or none if the page may not copy
+ * @returns {HTMLElement[]} one button, or none if the page may not copy
  */
 export const makeCopyIcons = (textOf) =>
   makeCopyButtons('', textOf).map((button) => addIcon(button, 'copy'));
@@ -43,7 +43,7 @@ function rowOf({ name, hint, action, className }) {
 }
 
 /**
- * A button, and the menu that it opens below the other buttons. A choice and Escape close it.
+ * Makes a button and the menu that it opens below the other buttons. A choice or Escape closes it.
  * @param {Item[]} items
  * @param {string} [details] figures, which are shown below the items
  * @returns {HTMLElement[]}

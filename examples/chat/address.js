@@ -1,5 +1,5 @@
-// examples/chat/address.js — keeps the open conversation in the address, so that a reload, a restored tab and the next start
-// return to it, and the browser's Back and Forward switch between conversations.
+// examples/chat/address.js — keeps the open conversation in the URL, so that a reload, a restored tab and the next start
+// return to it, and the browser's Back and Forward buttons switch between conversations.
 
 import { showNotice } from './notice.js';
 import { titleOf } from './records.js';
@@ -14,12 +14,12 @@ export function showAddress({ id, book }, isEmpty, isNext = false) {
   try {
     history[how]({ isEmpty, ...(book && { book }) }, '', `#${id}`);
   } catch {
-    // browsers refuse more than a few hundred entries in half a minute
+    // browsers reject more than a few hundred entries in half a minute
   }
 }
 
 /**
- * Explains why an address leads to no conversation.
+ * Explains why a URL does not lead to a conversation.
  * @param {string} id
  * @param {Conversation | undefined} kept the conversation, if it was deleted
  * @param {(id: string) => unknown} openAgain
@@ -35,5 +35,5 @@ export function tellGone(id, kept, openAgain) {
       'Restore',
     );
   else if (id !== '' && !document.getElementById(id))
-    showNotice('The conversation of that address is not in this browser.');
+    showNotice('This browser does not have the conversation in that link.');
 }

@@ -1,12 +1,12 @@
-// examples/chat/announcer.js — announces an answer to screen readers while it is generated: in whole sentences, politely, and not
-// more often than a listener can follow.
+// examples/chat/announcer.js — announces an answer to screen readers while it is generated: politely, in complete sentences, and
+// not more often than a listener can follow.
 
 import { byId } from './dom.js';
 
 const PAUSE_MS = 1000;
-/** Older sentences were announced long ago. */
+/** The number of sentences to keep; older ones have already been announced. */
 const LINES_MAX = 8;
-/** Until the last end of a sentence. */
+/** Matches text up to the end of its last sentence. */
 const SENTENCES = /^[\s\S]*(?:[.!?…:]["”')\]]*\s|[\n。！？])/u;
 
 const announcer = byId('announcer');
@@ -18,7 +18,7 @@ function say(text) {
   while (announcer.childNodes.length > LINES_MAX) announcer.firstChild?.remove();
 }
 
-/** One answer's. */
+/** Announces one answer. */
 export class Voice {
   #text = '';
   /** @type {ReturnType<typeof setTimeout> | undefined} */

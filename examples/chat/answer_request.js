@@ -21,7 +21,7 @@ import { isForgotten, saidUntil } from './tree.js';
 /** How an answer ended. @typedef {{state: State, facts: string}} Ending */
 /** @typedef {{add: (piece: string) => void, think: (piece: string) => void, call: (round: import('./tool_calls.js').Round) => void, finish: () => string}} Writer */
 
-/** The minimum temperature if the user requests another answer and has not set one. */
+/** The minimum temperature for another answer if the user has not set one. */
 const VARIANT_TEMPERATURE = 0.8;
 
 /** How an invented word was avoided. */
@@ -104,7 +104,7 @@ export function messagesOf(path, continued) {
   return withBook(/** @type {ChatMessage[]} */ (all));
 }
 
-/** The strings that end an answer, if the model does not know its template's marks. @type {string[]} */
+/** The strings that end an answer, if the model does not know its template's tags. @type {string[]} */
 let stops = [];
 
 /** @param {string[]} some the strings of the template that the user has chosen for the model */
@@ -120,7 +120,7 @@ function temperatureFor(question, count, suits) {
 }
 
 /**
- * The settings of an answer, in addition to its seed, unless the user has set one.
+ * Returns the settings of an answer, except for the seed that the user may have set.
  * @param {{question: Message, count: number, continued?: Message, suits: number}} wanted
  */
 export function bodyFor({ question, count, continued, suits }) {
@@ -134,7 +134,7 @@ export function bodyFor({ question, count, continued, suits }) {
     repeat_penalty: settings.repeatPenalty,
     max_tokens: settings.maxTokens,
     ...(stops.length > 0 && { stop: stops }),
-    // an answer that has already begun is continued without them
+    // a continued answer does not use them
     ...(count === 1 && !continued?.content && toolsOfPrompt()),
     ...(settings.seed !== undefined && { seed: settings.seed + Math.max(0, others) }),
   };
@@ -181,7 +181,7 @@ export async function request(engine, wanted, takeEarly) {
 /** @param {ChatUsage} usage */
 function noteUsage({ prompt_tokens, prompt_tokens_details }) {
   const kept = prompt_tokens_details.cached_tokens;
-  note('Last prompt', `${prompt_tokens} tokens, ${kept} of them read before`);
+  note('Last prompt', `${prompt_tokens} tokens, ${kept} of them cached`);
 }
 
 /**
@@ -189,7 +189,7 @@ function noteUsage({ prompt_tokens, prompt_tokens_details }) {
  * @param {Writer[]} writers one for each choice
  * @param {(Ending | undefined)[]} endings gets an entry for each choice that has ended
  * @param {import('./progress_line.js').Live} live
- * @param {() => number} [bytesOf] returns the bytes of weights that are read for a token; called
+ * @param {() => number} [bytesOf] returns the bytes of weights that are read per token; called
  * when the answer ends, because they may become known only then
  */
 export async function write(chunks, writers, endings, live, bytesOf = () => 0) {

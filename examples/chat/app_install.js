@@ -1,9 +1,9 @@
-// examples/chat/app_install.js — the page as an installed application: the button that installs it, and the data that the system
-// passes to it (shared text, files that are opened with it, its shortcut).
+// examples/chat/app_install.js — the page as an installed application: the install button, and the data that the system
+// passes to the page (shared text, opened files, its shortcut).
 
 import { byId } from './dom.js';
 
-/** The event of browsers with a custom way to install. @typedef {Event & {prompt: () => Promise<unknown>}} InstallEvent */
+/** The event of browsers that let the page offer its installation. @typedef {Event & {prompt: () => Promise<unknown>}} InstallEvent */
 
 const TEXT_MAX = 100_000;
 
@@ -19,7 +19,7 @@ function offerInstalling(event) {
 }
 
 addEventListener('beforeinstallprompt', (event) => {
-  event.preventDefault(); // nothing is requested before the user asks
+  event.preventDefault(); // the browser must not prompt before the user clicks the button
   offerInstalling(/** @type {InstallEvent} */ (event));
 });
 addEventListener('appinstalled', () => offerInstalling(undefined));
@@ -36,7 +36,7 @@ function sharedText(query) {
 }
 
 /**
- * Puts the text from the address into the message field of a new conversation, where the user sees
+ * Puts the text from the URL into the message field of a new conversation, where the user sees
  * it. It is not sent, because any page can link here.
  * @param {() => void} openNew
  * @param {(text: string) => void} write
@@ -48,7 +48,7 @@ export function takeShared(openNew, write) {
   if (text !== '' || query.has('new')) openNew();
   if (text !== '') write(text);
   for (const name of ['title', 'text', 'link', 'new']) query.delete(name);
-  address.hash = location.hash; // of the new conversation
+  address.hash = location.hash; // the hash of the new conversation
   if (address.href !== location.href) history.replaceState(null, '', address); // so that a reload does not repeat it
 }
 

@@ -1,6 +1,6 @@
-// examples/chat/attaching.js — texts and PDFs that are dropped on the page, or chosen: their text is put into the message,
-// where it is visible, counted, kept as a draft and sent with the question. Images and recordings are attached to it
-// (attachments.js).
+// examples/chat/attaching.js — text files and PDFs that are dropped on the page or chosen: their text is put into the message,
+// where it is visible, counted, stored as a draft and sent with the question. Images and recordings are attached to the
+// message (attachments.js).
 
 import { isMediaFile, loadMedia } from './attachments.js';
 import { asBlock, textOf } from './blocks.js';
@@ -14,10 +14,10 @@ import { offerBooks } from './pasting.js';
 const field = /** @type {HTMLTextAreaElement} */ (byId('prompt'));
 
 const PDF_BYTES_MAX = 100e6;
-/** A longer text should be read once, as a book. */
+/** A longer text should become a book, which is read only once. */
 const BOOK_LETTERS_MIN = 6000;
 
-/** Shorter waits are not reported; longer ones are, at this interval. */
+/** Longer waits are reported, at this interval. */
 const REPORT_MS = 1000;
 
 /**
@@ -98,7 +98,7 @@ export async function attach(files) {
   if (refused.length > 0) showNotice(refused.join(' '));
   else if (books.length > 0) offerBooks(books);
   if (blocks.length === 0) return;
-  const before = field.value; // including the text that was typed meanwhile
+  const before = field.value; // including text that was typed meanwhile
   writePrompt(`${before.trimEnd()}\n\n${blocks.join('\n\n')}`);
   field.setSelectionRange(before.trimEnd().length, before.trimEnd().length);
   field.scrollTop = 0;

@@ -1,4 +1,4 @@
-// examples/chat/attachments.js — images and recordings of messages: those in the message field, and
+// examples/chat/attachments.js — images and recordings in messages: those in the message field, and
 // the parts of a model's prompt. media.js, which is loaded with the first one, shows, stores and
 // records them.
 
@@ -6,7 +6,7 @@ import { byId } from './dom.js';
 import { readValue } from './local_storage.js';
 
 /**
- * `id` is its name in the store of media, `type` the type of the file.
+ * `id` is its name in the media store, `type` the file's type.
  * @typedef {{id: string, kind: 'image' | 'audio', name: string, type: string}} Medium
  */
 
@@ -14,7 +14,7 @@ import { readValue } from './local_storage.js';
 export const held = new Map();
 /** The media of the message field. @type {Medium[]} */
 let attached = [];
-/** The kinds that the loaded model reads. @type {string[]} */
+/** The kinds that the loaded model supports. @type {string[]} */
 let readable = [];
 
 export const loadMedia = () => import('./media.js');
@@ -45,10 +45,10 @@ export function useReadable(kinds = []) {
 /** @param {Medium['kind']} kind */
 export const isReadable = (kind) => readable.includes(kind);
 
-/** The first attached medium that the model does not read. */
+/** Returns the first attached medium that the model does not support. */
 export const unreadMedium = () => attached.find(({ kind }) => !isReadable(kind));
 
-/** The question for a message without text. */
+/** Returns the question for a message without text. */
 export function questionOfMedia() {
   if (attached.length === 0) return '';
   if (attached.every(({ kind }) => kind === 'audio')) return 'Transcribe this recording.';
@@ -58,7 +58,7 @@ export function questionOfMedia() {
 /**
  * @param {string} text of a message
  * @param {Medium[] | undefined} media
- * @returns {any} its content for the model, which names the media that it cannot read
+ * @returns {any} its content for the model, with the names of media that it cannot read
  */
 export function contentOf(text, media = []) {
   if (media.length === 0) return text;
@@ -100,6 +100,6 @@ export function showMedia(body, media = []) {
   );
 }
 
-/** The key that is set after images were attached to a conversation in this browser. */
+/** The key that is set after images have been attached in this browser. */
 export const USED = 'wick-chat-media';
 export const wasUsed = () => readValue(USED) !== undefined;

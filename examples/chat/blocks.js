@@ -1,4 +1,4 @@
-// examples/chat/blocks.js — a file's text as a block of Markdown with the file's name.
+// examples/chat/blocks.js — formats a file's text as a Markdown block with the file's name.
 
 export const TEXT_BYTES_MAX = 1e6;
 

@@ -1,6 +1,6 @@
 // examples/chat/book.js — the book that the open conversation is about: the text that the model
-// reads, and the session that has read it. Opening, reading and the shelf are loaded at their first
-// use.
+// reads, and the session that has read it. The code for opening, reading and the shelf is loaded on
+// first use.
 
 import { byId } from './dom.js';
 import { readValue } from './local_storage.js';
@@ -48,7 +48,7 @@ export function setBook(book) {
 }
 
 /**
- * The book comes first, as it was read; the conversation's system prompt is sent with the first
+ * Puts the book first, unchanged; the conversation's system prompt is sent with the first
  * question.
  * @param {ChatMessage[]} messages
  * @returns {ChatMessage[]}
@@ -81,7 +81,7 @@ export function bookSession(engine, path) {
   return fits.reverse().sort((a, b) => b.path.length - a.path.length)[0]?.session ?? base;
 }
 
-/** The session that has read the book, to ask something outside the conversation. @param {Engine} engine @param {Message[]} path @returns {Promise<Session | undefined>} to close */
+/** Forks the session that has read the book, to ask something outside the conversation. @param {Engine} engine @param {Message[]} path @returns {Promise<Session | undefined>} to close */
 export const forkBook = async (engine, path) => bookSession(engine, path)?.fork();
 
 /**

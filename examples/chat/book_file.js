@@ -2,9 +2,9 @@
 // signature. No part of a file is trusted: sizes are checked before anything is read, and a state
 // is only used if this user's key has signed it together with its text.
 //
-//   16 bytes   "WICKBOOK", version u32, bytes of the head u32, little-endian
+//   16 bytes   "WICKBOOK", version u32, size of the head u32, little-endian
 //   head       JSON: Head
-//   8 bytes    bytes of the signature u32, 0 u32
+//   8 bytes    size of the signature u32, 0 u32
 //   signature  JSON: signature of MARK and the head
 //   text       UTF-8, head.text.bytes
 //   state      of Session.save, head.state.bytes
@@ -20,8 +20,8 @@ import { isOwn, sign } from './book_key.js';
  */
 /** @typedef {{title: string, created: number, text: Part, state?: Part & {fingerprint: string, model: string, kvType: 'q8' | 'q4',
  *   tokens: number, total: number, ms: number}}} Head */
-/** The usable parts of a file. `why`: the reason that its state is not usable. @typedef {{title: string, text: string,
- * created: number,   state?: NonNullable<Head['state']>, bytes?: Uint8Array<ArrayBuffer>, why:
+/** The usable parts of a file. `why`: the reason why its state is not usable. @typedef {{title: string, text: string,
+ * created: number, state?: NonNullable<Head['state']>, bytes?: Uint8Array<ArrayBuffer>, why:
  * string}} Found */
 
 const MAGIC = 'WICKBOOK';
@@ -40,7 +40,7 @@ const encode = (/** @type {string} */ text) => new TextEncoder().encode(text);
 
 /**
  * @param {Blob} blob
- * @returns {Promise<string>} the digest, or an empty text if this page cannot compute it
+ * @returns {Promise<string>} the digest, or an empty string if this page cannot compute it
  */
 async function digestOf(blob) {
   if (!globalThis.crypto?.subtle) return '';
@@ -96,7 +96,7 @@ export async function isBook(file) {
   return String.fromCharCode(...start) === MAGIC;
 }
 
-const damaged = () => new Error('it is damaged, or not a book of this page');
+const damaged = () => new Error('it is damaged, or not a book from this page');
 
 /** @param {unknown} value @param {number} most */
 const isCount = (value, most) =>
@@ -173,7 +173,8 @@ export async function readBookFile(file) {
   const reader = new Reader(file);
   await reader.bytes(MAGIC.length);
   const version = await reader.word();
-  if (version !== VERSION) throw new Error(`it was written by another page (version ${version})`);
+  if (version !== VERSION)
+    throw new Error(`it was written by a different version of this page (version ${version})`);
   const headBytes = await reader.bytes(await reader.word(), HEAD_BYTES_MAX);
   const proofSize = await reader.word();
   if ((await reader.word()) !== 0) throw damaged();

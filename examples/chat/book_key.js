@@ -1,12 +1,12 @@
-// examples/chat/book_key.js — the user's key: it signs the books that are exported, and proves on another device that an imported book
-// was read by this user. The owner of a key can make the model say anything in a book, so it leaves the browser only as a file
-// that the user requests.
+// examples/chat/book_key.js — the user's key, which signs exported books and proves on another device that an imported book was
+// read by this user. Anyone with the key can make the model say anything in a book, so the key leaves the browser only in a file
+// that the user exports.
 
 import { addKey, listKeys } from './book_store.js';
 import { newId } from './records.js';
 
 /**
- * `since` is the time when it became the user's key.
+ * `since` is when it became the user's key.
  * @typedef {{id: string, algorithm: 'Ed25519' | 'ECDSA', private: JsonWebKey, public: JsonWebKey,
  *   since: number}} Key
  */
@@ -15,7 +15,7 @@ import { newId } from './records.js';
 const FORMAT = 'wick-book-key';
 const SIGNATURE_LETTERS_MAX = 200;
 /**
- * The algorithms, of which the browser's first supported one is used for a new key.
+ * The algorithms. A new key uses the first one that the browser supports.
  * @type {Record<Key['algorithm'], {make: any, sign: any, curve: string, type: string}>}
  */
 const algorithms = {
@@ -116,8 +116,8 @@ export async function exportKey() {
 /**
  * @param {any} jwk
  * @param {Key['algorithm']} algorithm
- * @param {string[]} names of its numbers
- * @returns {JsonWebKey | undefined} the key with these members only
+ * @param {string[]} names of its numeric members
+ * @returns {JsonWebKey | undefined} the key with only these members
  */
 function numbersOf(jwk, algorithm, names) {
   const { curve, type } = algorithms[algorithm];
@@ -128,7 +128,7 @@ function numbersOf(jwk, algorithm, names) {
 }
 
 /**
- * Makes the key the one that signs from now on. The earlier key is kept, so that its signatures
+ * Makes this the key that signs. The earlier key is kept, so that its signatures
  * remain valid.
  * @param {string} text of a file
  * @throws {Error} if the text is not a key, or is damaged
@@ -139,10 +139,10 @@ export async function importKey(text) {
   try {
     found = JSON.parse(text);
   } catch {
-    throw new Error('it is not a key of this page');
+    throw new Error('it is not a key from this page');
   }
   if (found?.format !== FORMAT || !Object.hasOwn(algorithms, found.algorithm))
-    throw new Error('it is not a key of this page');
+    throw new Error('it is not a key from this page');
   const algorithm = /** @type {Key['algorithm']} */ (found.algorithm);
   const names = algorithm === 'ECDSA' ? ['x', 'y'] : ['x'];
   const shown = numbersOf(found.public, algorithm, names);

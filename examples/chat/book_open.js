@@ -1,5 +1,5 @@
-// examples/chat/book_open.js — opens the book of a conversation: its text, and the session that has read it, which is loaded and not
-// read again. A state that does not match the text is removed.
+// examples/chat/book_open.js — opens the book of a conversation: its text, and the session that has read it, which is loaded instead
+// of being recomputed. A state that does not match the text is removed.
 
 import { WickError } from 'wick-llm';
 import { setBook } from './book.js';
@@ -13,15 +13,15 @@ import { showNotice } from './notice.js';
 /** @typedef {import('wick-llm').Session} Session */
 /** @typedef {import('./book_store.js').Reading} Reading */
 
-/** FULL is not one of them: the text was read with a larger context, which may be chosen again. */
+/** Errors after which a state is removed. FULL is not included: the larger context may be chosen again. */
 const useless = ['CORRUPT', 'FORMAT', 'TRUNCATED', 'MISMATCH'];
 
 /**
- * The part of a text that was read, and its session; undefined if it must be read again. An
+ * Opens the part of a text that was read, and its session; undefined if it must be read again. An
  * unusable state is removed.
  * @param {Engine} engine
- * @param {string} key that of the reading
- * @param {number[]} wanted the text's tokens
+ * @param {string} key of the reading
+ * @param {number[]} wanted the tokens of the text
  * @returns {Promise<{reading: Reading, session: Session} | undefined>}
  */
 export async function loadReading(engine, key, wanted) {

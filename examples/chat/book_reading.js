@@ -15,10 +15,10 @@ import { makeRoom, offerRoom } from './storage_quota.js';
 /** @typedef {import('./book_store.js').Kind} Kind */
 
 const STEP_TOKENS = 512;
-/** The state is stored at this interval, or less often if storing would take more than a tenth of the time. */
+/** The state is stored at this interval, or less often if storing takes more than a tenth of the time. */
 const STORED_MS = 10_000;
 const STORING_SHARE = 10;
-/** Bytes of these types relative to those of f16. */
+/** The sizes of these types relative to f16. */
 const SHARES = { q8: 9 / 16, q4: 5 / 16 };
 
 /**
@@ -51,7 +51,7 @@ function remember(key, isWanted) {
  */
 async function alone(name, work, how) {
   if (!navigator.locks) {
-    await work(); // in this case two tabs store the same state
+    await work(); // without locks, two tabs may store the same state
     return true;
   }
   return navigator.locks.request(name, how, async (lock) => {
@@ -75,7 +75,7 @@ export async function sizeOf(engine, tokens, kind) {
 
 /**
  * @param {number} size
- * @returns {Promise<string>} an empty text if there is room, or if the browser does not report it
+ * @returns {Promise<string>} an empty string if there is space, or if the browser does not report it
  */
 export async function lackOfRoom(size) {
   const found = await navigator.storage?.estimate?.().catch(() => undefined);
@@ -91,7 +91,7 @@ export async function lackOfRoom(size) {
 export class BookReading {
   /** @type {Progress} */
   progress;
-  /** The time that earlier readings took. */
+  /** The time that earlier reading took. */
   msBefore = 0;
   #controller = new AbortController();
   #isPaused = false;
@@ -110,7 +110,7 @@ export class BookReading {
    * @param {string} model its name
    * @param {string} book
    * @param {Kind} kind
-   * @param {() => void} tell is called after progress
+   * @param {() => void} tell called after progress
    */
   constructor(engine, model, book, kind, tell) {
     this.engine = engine;
@@ -157,7 +157,7 @@ export class BookReading {
   }
 
   /**
-   * Continues after another tab, which has read the book, was paused, or is gone (such as the page
+   * Continues after another tab, which has read the book, was paused or was closed (such as the page
    * before a reload).
    * @param {string} fingerprint
    */

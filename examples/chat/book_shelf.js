@@ -1,5 +1,5 @@
-// examples/chat/book_shelf.js — the shelf: the books, how far they were read for the model that
-// answers, and how much time that saves. It is created when it is first opened.
+// examples/chat/book_shelf.js — the shelf: the books, how much of each the current model has read,
+// and how much time that saves. It is created when it is first opened.
 
 export { sideBySide } from './book_answers.js';
 export { openBook } from './book_open.js';
@@ -50,7 +50,7 @@ let now;
 let page;
 /** The readings in this tab, by book. @type {Map<string, BookReading>} */
 const readings = new Map();
-/** By book. @type {Map<string, Asked>} */
+/** The open questions, by book. @type {Map<string, Asked>} */
 const asked = new Map();
 
 // ---- the dialog ----
@@ -92,7 +92,7 @@ function build() {
   kindField.value = readValue(KIND) === 'q4' ? 'q4' : 'q8';
   kindField.id = 'book-kind';
   deletedList.className = 'kept';
-  deleted.hidden = true; // otherwise it would get the focus first, and then lose it
+  deleted.hidden = true; // otherwise it would first get and then lose the focus
   deleted.append(make('summary', { textContent: 'Deleted' }), deletedList);
   const key = make(
     'details',
@@ -135,7 +135,7 @@ function tell(error) {
 // ---- drawing ----
 
 let isDue = false;
-/** Settles when the last requested drawing is on the page. @type {Promise<void>} */
+/** Settles when the last requested update is visible. @type {Promise<void>} */
 let drawn = Promise.resolve();
 
 /** Draws the shelf soon, and only once for several changes at the same time. */
@@ -244,7 +244,7 @@ async function cutUp(book, most, count) {
   if (parts.length > 1) say(partsInWords(parts, found.text));
 }
 
-/** Reports what prevents reading it, or reads it. @param {Book} book @param {boolean} [isSure] @returns {Promise<void>} */
+/** Reads a book, or reports why it cannot be read. @param {Book} book @param {boolean} [isSure] @returns {Promise<void>} */
 async function read(book, isSure = false) {
   const { engine } = now();
   if (!engine) return say('No model is loaded yet.');
@@ -460,6 +460,6 @@ export function startShelf(state, needed) {
   });
   keyField.addEventListener('change', () => takeKey().catch(tell));
   kindField.addEventListener('change', () => keepValue(KIND, kindField.value));
-  removeOldBooks().catch(() => {}); // there is no storage
+  removeOldBooks().catch(() => {}); // no storage is available
   return shelf;
 }

@@ -33,14 +33,14 @@ const open = () => connection.open();
 /** @param {string} book @param {string} fingerprint */
 export const keyOf = (book, fingerprint) => `${book} ${fingerprint}`;
 
-/** All pieces of one state. @param {string} key */
+/** Returns the key range of all pieces of a state. @param {string} key */
 const piecesOf = (key) => IDBKeyRange.bound([key], [key, []]);
 
 const channel = globalThis.BroadcastChannel ? new BroadcastChannel(NAME) : undefined;
 const news = new EventTarget();
 channel?.addEventListener('message', () => news.dispatchEvent(new Event('change')));
 
-/** Notifies this tab and the others that something was stored. */
+/** Notifies this tab and other tabs of changes. */
 function tell() {
   channel?.postMessage('change');
   news.dispatchEvent(new Event('change'));
@@ -89,7 +89,7 @@ export const readingOf = async (book, fingerprint) =>
   (await open()).get('readings', keyOf(book, fingerprint));
 
 /**
- * Stores a state in place of a shorter one. A state with more tokens that another tab has stored is
+ * Stores a state and replaces a shorter one. A state with more tokens that another tab has stored is
  * kept.
  * @param {Omit<Reading, 'key' | 'size' | 'pieces'>} reading
  * @param {Uint8Array<ArrayBuffer>} bytes
@@ -121,19 +121,19 @@ export async function keepReading(reading, bytes) {
     try {
       transaction.abort();
     } catch {
-      // it has ended
+      // the transaction has ended
     }
     const reason = (await done)?.reason;
     throw reason && reason.name !== 'AbortError' ? reason : error;
   }
   const failure = await done;
-  if (failure) throw failure.reason; // such as a full disk
+  if (failure) throw failure.reason; // for example because the disk is full
   tell();
 }
 
 /**
- * The part that a model has read and its state, both from the same moment: another tab, or a page
- * that is being closed, may store more of it meanwhile.
+ * Reads in one transaction the part that a model has read and its state: another tab, or a page that
+ * is being closed, may store more meanwhile.
  * @param {string} key
  * @returns {Promise<{reading: Reading, bytes?: Uint8Array<ArrayBuffer>} | undefined>} without bytes
  * if pieces of it are missing
@@ -200,7 +200,7 @@ export async function removeOldBooks() {
 // ---- the user's keys (book_key.js) ----
 
 /**
- * The keys. The first one signs; the others were replaced, but their signatures are still accepted.
+ * Returns the keys. The first one signs; the others were replaced, but their signatures are still accepted.
  * @returns {Promise<any[]>} the newest first
  */
 export const listKeys = async () =>

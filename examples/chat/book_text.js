@@ -1,5 +1,5 @@
-// examples/chat/book_text.js — a book as a model reads it: the messages with which every question
-// begins, their tokens, and the part of a long text that fits the model's context.
+// examples/chat/book_text.js — a book as a model reads it: the messages before every question, their
+// tokens, and the part of a long text that fits into the model's context.
 
 import { asBlock } from './blocks.js';
 
@@ -10,7 +10,7 @@ import { asBlock } from './blocks.js';
  * The tokens that are reserved for questions and answers: this number, or a quarter of the context.
  */
 const TALK_TOKENS = 1024;
-/** The limit of times that a part is shortened until it fits. */
+/** The number of attempts to shorten a part until it fits. */
 const CUTS_MAX = 40;
 export const PARTS_MAX = 200;
 
@@ -49,17 +49,17 @@ function cutAt(text, from, to) {
     const at = text.lastIndexOf(mark, to - mark.length);
     if (at >= least) return at + mark.length;
   }
-  const isHalf = /[\uD800-\uDBFF]/.test(text[to - 1]); // of a pair
+  const isHalf = /[\uD800-\uDBFF]/.test(text[to - 1]); // half of a surrogate pair
   return isHalf && to - 1 > from ? to - 1 : to;
 }
 
 /**
- * Parts of a text, one after the other, each of which fits.
+ * Splits a text into consecutive parts, each of which fits.
  * @param {Engine} engine
  * @param {string} title
  * @param {string} text
- * @param {number} most tokens of a part
- * @param {number} [countMax] limit of parts
+ * @param {number} most tokens per part
+ * @param {number} [countMax] the maximum number of parts
  * @returns {Promise<string[]>} the parts, which together are the text or its beginning
  */
 export async function partsOf(engine, title, text, most, countMax = PARTS_MAX) {
@@ -77,7 +77,7 @@ export async function partsOf(engine, title, text, most, countMax = PARTS_MAX) {
       to = cutAt(text, from, from + length);
       tokens = await count(text.slice(from, to));
     }
-    if (tokens > most) throw new Error('not even a word of it fits the context');
+    if (tokens > most) throw new Error('the context is too small for even a word of it');
     lettersPerToken = (to - from) / Math.max(1, tokens - own);
     parts.push(text.slice(from, to));
     from = to;
@@ -86,9 +86,9 @@ export async function partsOf(engine, title, text, most, countMax = PARTS_MAX) {
 }
 
 /**
- * @param {string[]} parts those of partsOf
+ * @param {string[]} parts from partsOf
  * @param {string} text
- * @returns {string} a sentence, which reports if the parts are not the whole text
+ * @returns {string} a sentence about the parts, and whether text is left out
  */
 export function partsInWords(parts, text) {
   const letters = parts.reduce((sum, { length }) => sum + length, 0);
@@ -113,6 +113,6 @@ export async function measureBook(engine, title, text) {
 
 /**
  * @param {Engine | undefined} engine
- * @returns {Promise<string>} the fingerprint of its model; empty if it is not known
+ * @returns {Promise<string>} the fingerprint of its model; empty if unknown
  */
 export const fingerprintOf = async (engine) => (await engine?.info())?.fingerprint ?? '';

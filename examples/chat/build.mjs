@@ -17,9 +17,9 @@ export const site = resolve(root, 'build/chat');
 const copied = ['icon.svg', 'manifest.webmanifest', 'first_paint.js'];
 
 /**
- * Files of the package that a page needs without a network.
- * @param {string[]} scripts those in addition to those that every page has
- * @param {string[]} parts of the WebAssembly in addition to the main one: '-grammar', '-extras'
+ * Returns the package files that a page needs offline.
+ * @param {string[]} scripts in addition to those on every page
+ * @param {string[]} parts WebAssembly modules in addition to the main one: '-grammar', '-extras'
  */
 export const packageFiles = (scripts, parts) => [
   ...['index.js', 'sources.js', 'tabs.js', 'worker.js', ...scripts].map(
@@ -32,12 +32,12 @@ export const packageFiles = (scripts, parts) => [
   ),
 ];
 
-/** The built-in model, and the module that has its address. */
+/** The built-in model, and the module with its URL. */
 export const modelFiles = ['index.js', 'wick-4.2m-q8_0.gguf'].map(
   (name) => `wick-llm-demo-model/${name}`,
 );
 
-/** Files of the page in addition to its bundles and icons, which it needs without a network, too. */
+/** Files of the page, in addition to its bundles and icons, that it also needs offline. */
 const files = [
   'index.html',
   ...copied,
@@ -85,7 +85,7 @@ export async function addServiceWorker(folder, own = files) {
 /**
  * @param {string} [folder]
  * @param {string} [place] its folder in the site
- * @param {import('./models.js').ServedModel[]} [servedModels] models of the page's own server, in
+ * @param {import('./models.js').ServedModel[]} [servedModels] models on the page's own server, in
  * addition to the built-in one
  */
 export async function buildChat(folder = site, place = undefined, servedModels = []) {

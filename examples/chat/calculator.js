@@ -1,7 +1,7 @@
 // examples/chat/calculator.js — computes the value of an arithmetic expression with a separate
 // grammar, without evaluating code.
 
-/** The limit of nested parentheses, signs and powers. */
+/** The maximum nesting of parentheses, signs and powers. */
 const DEPTH_MAX = 50;
 
 /** @param {string} text @returns {string[]} */
@@ -11,7 +11,7 @@ function tokensOf(text) {
 }
 
 /**
- * Precedence: signs and powers, which bind to the right (-2^2 is -4), products, sums.
+ * Precedence: powers and signs, which are right-associative (-2^2 is -4), then products, then sums.
  * @param {string} text
  * @returns {number}
  * @throws {Error} if it is not an expression, or has no value

@@ -1,12 +1,12 @@
-// examples/chat/code_colours.js — code in colours, by highlight.js, which is loaded with the first block of code
+// examples/chat/code_colours.js — syntax highlighting with highlight.js, which is loaded with the first code block
 // (rich_text.js).
 
 import highlighter from 'highlight.js/lib/common';
 
 /**
  * @param {string} code
- * @param {string} language as it was named before the code
- * @returns {string | undefined} HTML that has only the code and spans of classes `hljs-…`;
+ * @param {string} language as given in the code fence
+ * @returns {string | undefined} HTML with only the code and spans of classes `hljs-…`;
  * undefined if the language is unknown
  */
 export function coloured(code, language) {

@@ -1,7 +1,7 @@
 // examples/chat/context.js — the model's context: how full it is, how much of a conversation still
-// fits, and the oldest turns, which are left out if the user chooses that. The keys and values of
-// the other turns are kept: they were computed while the dropped turns were still in the context,
-// and are not computed again.
+// fits, and the oldest turns, which the user can leave out. The keys and values of the other turns
+// are kept: they were computed while the dropped turns were still in the context, and are not
+// recomputed.
 
 import { messagesOf, readPart } from './answer_request.js';
 import { attachedMedia, loadMedia } from './attachments.js';
@@ -16,23 +16,23 @@ import { toolsOfPrompt } from './settings.js';
 /** @typedef {import('wick-llm').ChatMessage} ChatMessage */
 /** @typedef {import('./tree.js').Message} Message */
 /**
- * `left` are the turns that can be left out, and `start` is the first one that the model would then
- * read.
+ * `left` is the number of messages that can be left out, and `start` is the first message that the
+ * model would then read.
  * @typedef {{left: number, start: Message}} Offer
  */
 /**
- * `tooLong` is the number of tokens by which the last question alone exceeds the context.
+ * `tooLong` is the number of tokens by which the last question by itself exceeds the context.
  * @typedef {{tokens: number, size: number, fits: boolean, tooLong?: number, own?: number,
  *   answer: number, offer?: Offer}} Fit
  */
 
 /** The tokens that are reserved for the answer: this number, or an eighth of the context. */
 const ANSWER_TOKENS = 512;
-/** The fill level after turns are left out, so that there is room for more than one turn. */
+/** The fill level after turns are left out, so that more than one turn fits. */
 const FILL_AFTER = 0.7;
-/** From this fill level on, the page shows how full the context is. */
+/** At this fill level, the page starts to show how full the context is. */
 const FILL_SHOWN = 0.7;
-/** From this fill level on, the page offers to make room. */
+/** At this fill level, the page offers to make room. */
 const FILL_OFFER = 0.85;
 
 const meter = /** @type {HTMLMeterElement} */ (byId('gauge'));
@@ -50,7 +50,7 @@ async function count(engine, path) {
 
 /**
  * @param {Engine} engine
- * @param {Message[]} path its last message is the question
+ * @param {Message[]} path whose last message is the question
  * @param {number} size of the context
  * @param {boolean} isEarly whether to offer it before the context is full
  * @returns {Promise<Offer | undefined>} undefined if nothing can be left out
@@ -59,12 +59,12 @@ async function findOffer(engine, path, size, isEarly) {
   const read = readPart(path);
   const questions = read.filter(({ role }, index) => role === 'user' && index > 0);
   const most = Math.min(size * FILL_AFTER, size - answerRoom(size));
-  if (isEarly && questions.length > 1) questions.pop(); // some of the conversation stays
+  if (isEarly && questions.length > 1) questions.pop(); // part of the conversation stays
   const fits = async (/** @type {Message} */ start) => {
     const later = path.slice(path.indexOf(start) + 1);
     return (await count(engine, [{ ...start, isStart: true }, ...later])) <= most;
   };
-  // the later the start, the less is read: find the first start that fits, or else the last one
+  // a later start means less text: find the first start that fits, or else the last one
   let [low, high] = [0, questions.length - 1];
   while (low < high) {
     const middle = (low + high) >> 1;
@@ -77,7 +77,7 @@ async function findOffer(engine, path, size, isEarly) {
 
 /**
  * @param {Engine} engine
- * @param {Message[]} path its last message is the question
+ * @param {Message[]} path whose last message is the question
  * @returns {Promise<Fit>}
  */
 export async function measure(engine, path) {
@@ -165,7 +165,7 @@ byId('make-room').addEventListener('click', () => takeOffer());
 byId('fold-room').addEventListener('click', () => takeOffer(true));
 byId('dismiss-context').addEventListener('click', hideContextNote);
 
-// ---- the kept turns are not read again ----
+// ---- kept turns ----
 
 /**
  * A session with the kept turns, which were computed together with the dropped ones.
@@ -184,14 +184,14 @@ export function sessionFor(engine, path) {
 }
 
 /**
- * The tokens of a prompt with the tools that the model may call.
+ * Returns the tokens of a prompt with the tools that the model may call.
  * @param {Engine} engine
  * @param {ChatMessage[]} messages
  */
 const tokensOf = (engine, messages) => engine.tokenize(messages, toolsOfPrompt());
 
 /**
- * Drops tokens from a session that its conversation no longer has.
+ * Drops tokens from a session that are no longer in its conversation.
  * @param {Session} session
  * @param {number[]} wanted its tokens afterwards
  */
@@ -210,10 +210,10 @@ async function dropMiddle(session, wanted) {
 }
 
 /**
- * Reads the branch, which was read before, into a session, and drops the oldest turns from it.
+ * Reads the branch from the prefix cache into a session, and drops the oldest turns from it.
  * @param {Engine} engine
  * @param {Message[]} before all messages that were read so far
- * @param {Message} start the first message that the model still reads; it gets marked
+ * @param {Message} start the first message that the model still reads; it is marked
  */
 export async function leaveOut(engine, before, start) {
   await forgetSession();
@@ -233,15 +233,15 @@ export async function leaveOut(engine, before, start) {
     const tokens = await tokensOf(engine, old);
     await session.truncate(Math.min(tokens.length, (await session.tokens()).length));
     const rest = await dropMiddle(session, await tokensOf(engine, messagesOf(later)));
-    note('Left out', `${rest} tokens after the removed part are not read again`);
+    note('Left out', `${rest} tokens after the removed part are kept`);
     kept = { engine, start, session };
   } catch (error) {
-    note('Left out', `the rest is read again: ${error}`);
+    note('Left out', `the rest is recomputed: ${error}`);
     await session.close().catch(() => {});
   }
 }
 
-/** Forgets the kept session after its conversation or its engine was closed. */
+/** Drops the kept session after its conversation or its engine was closed. */
 export async function forgetSession() {
   const before = kept;
   kept = undefined;
@@ -249,7 +249,7 @@ export async function forgetSession() {
 }
 
 /**
- * Replaces the conversation's session by a fork that has continued it.
+ * Replaces the conversation's session with a fork that has continued it.
  * @param {Session} before
  * @param {Session} fork
  * @returns {boolean} whether that session is still the conversation's

@@ -1,4 +1,4 @@
-// examples/chat/context_choice.js — the choice of the context size: from the usual one up to the trained one, each with the
+// examples/chat/context_choice.js — the choice of the context size: from the usual size up to the trained one, each with the
 // memory that it needs here. This file is loaded with the settings.
 
 import { CONTEXT_USUAL, reachableBytes, sizesOf } from './context_sizes.js';
@@ -12,8 +12,8 @@ import { contextWanted } from './settings.js';
 
 /**
  * @param {Engine} engine
- * @returns {Promise<{sizes: Size[], trained: number}>} the sizes; none if it cannot read more than
- * it does
+ * @returns {Promise<{sizes: Size[], trained: number}>} the sizes; none if the context cannot be
+ * larger than it is
  */
 async function readSizes(engine) {
   const [info, kv] = await Promise.all([engine.info(), engine.kvStats()]);

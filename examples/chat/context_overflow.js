@@ -35,7 +35,7 @@ export function watchRoom(conversation) {
 }
 
 /**
- * Marks the message that the model reads first from now on. Early answers occupy pages with the
+ * Marks the message at which the model starts to read. Early answers occupy pages with the
  * whole conversation, and the shortened one needs these pages.
  * @param {Message} start
  * @param {Message[]} path
@@ -55,14 +55,14 @@ async function startAt(start, path, fold) {
 }
 
 /**
- * Whether there is room for the answer. If not, this is reported, with an offer to make room.
+ * Returns whether there is room for the answer. If not, reports it and offers to make room.
  * @param {Message[]} path its last message is the question, or the answer to continue
  * @param {(isAlone: boolean, fold?: string) => unknown} again sends the question again. `isAlone`:
  * only the last question is read
  */
 export async function hasRoom(path, again) {
   const { engine } = now();
-  const fit = engine && (await measure(engine, path).catch(() => undefined)); // the engine reports why
+  const fit = engine && (await measure(engine, path).catch(() => undefined)); // the engine reports the reason
   hideContextNote();
   if (!fit || fit.fits) return true;
   const { offer } = fit;

@@ -1,16 +1,16 @@
-// examples/chat/context_sizes.js — sizes of a context, and the cost of each.
+// examples/chat/context_sizes.js — possible context sizes, and the cost of each.
 
-/** The engine's default context, if the model was trained for that many tokens. */
+/** The engine's default context, unless the model was trained for fewer tokens. */
 export const CONTEXT_USUAL = 4096;
 
 /**
- * `moreBytes` is the memory in addition to what the engine has now.
+ * `moreBytes` is the memory in addition to the engine's current memory.
  * @typedef {{tokens: number, moreBytes: number, fits: boolean}} Size
  */
 
 /**
- * @param {{limitBytes: number, mostBytes: number}} memory that of the engine, for which a longer
- * context may require a larger one
+ * @param {{limitBytes: number, mostBytes: number}} memory of the engine, which may have to be larger
+ * for a longer context
  * @param {number | undefined} deviceBytes the part of the device's memory that may be used;
  * undefined if the browser does not report it
  * @returns {number}

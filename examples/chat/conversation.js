@@ -1,6 +1,6 @@
 // examples/chat/conversation.js — the open conversation: its messages, and the answers that are being
-// written. A new branch is read only from the message where it leaves an older one: the engine's prefix
-// cache has the rest.
+// generated. The model reads a new branch only from the message where it leaves an older one: the rest
+// is in the engine's prefix cache.
 
 import { makeCopyIcons, makeIconButton, makeMenu } from './actions.js';
 import { showAddress, tellGone } from './address.js';
@@ -63,12 +63,12 @@ const VARIANTS = 3;
 const UNFINISHED = 'the answer is incomplete';
 const REGENERATE = 'regenerate branching';
 
-/** Letters shown of another version's text. */
+/** The number of letters shown of another version's text. */
 const FORK_LETTERS_MAX = 90;
 
 /** @type {Engine | undefined} */
 let engine;
-/** Its model. @type {ModelName | undefined} */
+/** The model of the engine. @type {ModelName | undefined} */
 let model;
 /** The temperature that suits the model, unless the user has set one. */
 let temperature = 0.7;
@@ -88,10 +88,10 @@ const promptField = /** @type {HTMLTextAreaElement} */ (byId('prompt'));
 
 // ---- the messages ----
 
-/** Whether an answer has an end that Continue can resume from. @param {Message} message */
+/** Returns whether Continue can resume an answer. @param {Message} message */
 const isOpenEnded = ({ state }) => state !== 'whole';
 
-/** Rows for rare actions on an answer. @param {Message} message @param {Message} question @returns {import('./actions.js').Item[]} */
+/** Returns menu items for rare actions on an answer. @param {Message} message @param {Message} question @returns {import('./actions.js').Item[]} */
 const itemsOf = (message, question) => [
   {
     name: `${VARIANTS} variants`,
@@ -217,7 +217,7 @@ async function forget(question, how) {
 }
 
 /**
- * A forgotten question, which is shown as a single line.
+ * Shows a forgotten question as a single line.
  * @param {Message} question
  * @param {HTMLElement} article
  * @param {HTMLElement[]} arrows
@@ -444,7 +444,7 @@ async function continueAnswer(message) {
  * @param {Place} parent
  * @param {string} content
  * @param {{system?: string, field?: string, isStart?: boolean, fold?: string, media?: Message['media']}} how `field` is that of its draft
- * @returns {Promise<Message | undefined>} nothing: another conversation was opened meanwhile
+ * @returns {Promise<Message | undefined>} undefined if another conversation was opened meanwhile
  */
 async function ask(parent, content, { system, field, isStart, fold, media = [] }) {
   running = new AbortController(); // one question at a time
@@ -498,8 +498,8 @@ const tell = (error) => log.dispatchEvent(new CustomEvent('problem', { detail: e
 // ---- which conversation is open ----
 
 /**
- * Notifies the page of the conversation that is open now.
- * @param {boolean} [isNext] the browser's Back returns to what was open before
+ * Notifies the page of the open conversation.
+ * @param {boolean} [isNext] whether the browser's Back returns to the previous conversation
  */
 function announce(isNext) {
   hideContextNote();
@@ -555,7 +555,7 @@ function joinDraft(draft) {
   return keepDraft(promptField.value);
 }
 
-/** The number of changes of the address so far. */
+/** The number of URL changes so far. */
 let followed = 0;
 
 /** Opens the target of the browser's Back or Forward button, or of a link. @param {string} id */
@@ -589,7 +589,7 @@ export function openNew(known, isInstead = false) {
 }
 
 /**
- * Opens the conversation of the address, or the latest one.
+ * Opens the conversation in the URL, or the latest one.
  * @param {string} [taken] the conversation that an earlier page passed on
  */
 export async function restore(taken) {
@@ -625,7 +625,7 @@ async function whileMeasuring(find) {
 
 /**
  * @param {string} text
- * @returns {Promise<boolean>} false: the model was replaced before the question could be asked
+ * @returns {Promise<boolean>} false if the model was replaced before the question could be asked
  */
 export async function say(text) {
   if (running || isMeasuring) return true;
@@ -635,7 +635,7 @@ export async function say(text) {
     return true;
   }
   if (offered === text && isOffered()) {
-    takeOffer(); // Enter once more
+    takeOffer(); // Enter was pressed again
     return true;
   }
   if (compared) showAfter(compared); // the first answer, unless the user has chosen one
@@ -684,7 +684,7 @@ export function setEngine(answering, suits = 0.7, named = undefined) {
 }
 
 /**
- * Records that the model that answers was renamed.
+ * Records that the current model was renamed.
  * @param {ModelName} named
  * @param {boolean} [isOpen] whether the open conversation uses it
  */
@@ -711,7 +711,7 @@ function endRunning() {
   waiting.clear();
 }
 
-/** @returns {string} empty: there is none yet */
+/** @returns {string} an empty string if there is none yet */
 export const lastAnswer = () =>
   shownAfter(open.tree).findLast(({ role }) => role === 'assistant')?.content ?? '';
 

@@ -44,7 +44,7 @@ const rowsOf = (transaction) => ({
 });
 
 /**
- * iOS ends the process that serves a connection while the page is in the background, often without a `close` event.
+ * On iOS, the process that serves a connection may be ended while the page is in the background, often without a `close` event.
  * @param {unknown} error
  */
 const isConnectionLost = (error) =>
@@ -112,7 +112,7 @@ export async function openDatabase(name) {
   };
 }
 
-/** @returns {Database} the same one as long as the page is open */
+/** @returns {Database} a database that exists until the page is closed */
 export function openMemory() {
   /** @type {Record<StoreName, Map<string, any>>} */
   let kept = { conversations: new Map(), turns: new Map(), drafts: new Map() };

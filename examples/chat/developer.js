@@ -66,7 +66,7 @@ export function showAnswering(isBusy) {
 export function note(name, text) {
   if (text === '') notes.delete(name);
   else notes.set(name, text);
-  if (panel.open) showNotes().catch(() => {}); // at once, because this does not need the engine
+  if (panel.open) showNotes().catch(() => {}); // immediately, because this does not need the engine
   watch();
 }
 

@@ -10,14 +10,19 @@ import { byId, formatBytes, make } from './dom.js';
 const where = {
   picture: byId('kv-pages'),
   legend: byId('kv-legend'),
-  words: { shared: 'shared', private: "an answer's own", cached: 'kept for later', free: 'free' },
+  words: {
+    shared: 'shared',
+    private: 'used by one answer',
+    cached: 'kept for later',
+    free: 'free',
+  },
 };
 
 /** @param {KvStats} stats @returns {Fact[]} */
 export function factsOf({ kType, vType, pageTokens, pageBytes, bytes, forks, cowCopies, prefix }) {
   const types = `keys ${kType}, values ${vType}; a page is ${pageTokens} tokens, ${formatBytes(pageBytes)}`;
   const used = `${formatBytes(bytes.used)} of ${formatBytes(bytes.capacity)} in use, ${forks} forks, ${cowCopies} copies`;
-  const saved = prefix && `${prefix.hits} hits, ${prefix.tokensSaved} tokens not read again`;
+  const saved = prefix && `${prefix.hits} hits, ${prefix.tokensSaved} tokens saved`;
   return [
     ['Types', types],
     ['Memory', used],

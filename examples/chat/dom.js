@@ -1,4 +1,4 @@
-// examples/chat/dom.js — elements by id, buttons, and numbers formatted for people.
+// examples/chat/dom.js — elements by id, buttons, and human-readable numbers.
 
 /**
  * @template {HTMLElement} [T=HTMLElement]
@@ -7,7 +7,7 @@
  */
 export function byId(id) {
   const element = document.getElementById(id);
-  if (element === null) throw new Error(`the page has no #${id}`);
+  if (element === null) throw new Error(`the page has no element #${id}`);
   return /** @type {T} */ (element);
 }
 
@@ -25,14 +25,14 @@ export function make(tag, known = {}, ...children) {
   return element;
 }
 
-/** Whether focusing a field opens a keyboard on the screen. */
+/** Returns whether focusing a field opens an on-screen keyboard. */
 export const hasTouchScreen = () => matchMedia('(pointer: coarse)').matches;
 
 /** Safari ends a composition before the Enter that confirms it, and reports that Enter with this code. */
 const COMPOSING_KEY_CODE = 229;
 
 /**
- * Whether a key press is an intended Enter, and not the one that confirms a composition of an input
+ * Returns whether a key press is an intended Enter, not one that confirms a composition of an input
  * method.
  * @param {KeyboardEvent} event
  */
@@ -40,7 +40,7 @@ export const isEnter = ({ key, isComposing, keyCode }) =>
   key === 'Enter' && !isComposing && keyCode !== COMPOSING_KEY_CODE;
 
 /**
- * Whether Enter sends a message. A touch keyboard has no Shift+Enter, so Enter begins a new line on touch screens.
+ * Returns whether Enter sends a message. Touch keyboards have no Shift+Enter, so there Enter starts a new line.
  * @param {KeyboardEvent} event
  */
 export const isSending = (event) => isEnter(event) && !event.shiftKey && !hasTouchScreen();
@@ -57,7 +57,7 @@ export function makeButton(text, action, className = '') {
 }
 
 /**
- * A button for an action that cannot be undone, which requires a second click. The second click of
+ * Makes a button for an action that cannot be undone, which requires a second click. The second click of
  * a double click does not count.
  * @param {string} text
  * @param {() => void} action
@@ -81,8 +81,8 @@ const COPIED_MS = 1500;
 /**
  * @param {string} className
  * @param {() => string} textOf returns the text to copy
- * @returns {HTMLButtonElement[]} one, or none, because only pages served over HTTPS or from
- * localhost may copy
+ * @returns {HTMLButtonElement[]} one button, or none if the page may not copy (only pages served over
+ * HTTPS or from localhost may)
  */
 export function makeCopyButtons(className, textOf) {
   if (!navigator.clipboard) return [];

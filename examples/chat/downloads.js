@@ -1,5 +1,5 @@
-// examples/chat/downloads.js — downloads into the store of models. They continue while the page answers with another model,
-// after a loss of the network and after a reload, unless the user has paused them.
+// examples/chat/downloads.js — downloads into the model store. They continue while the page uses another model, after a loss
+// of the network and after a reload, unless the user has paused them.
 
 import { WickError } from 'wick-llm';
 import { hubAddress } from './hub.js';
@@ -9,7 +9,7 @@ import { keepAwake } from './wake_lock.js';
 
 /** @typedef {import('wick-llm/models').KeepProgress} KeepProgress */
 /**
- * `isWanted`: whether it will answer once it is stored, `mmproj`: the address of its encoders.
+ * `isWanted`: whether it will be used once it is stored, `mmproj`: the URL of its encoders.
  * @typedef {{url: string, name: string, mmproj?: true, isPaused: boolean, isWanted: boolean}}
  * Listed
  */
@@ -66,7 +66,7 @@ export const findDownload = (url) => downloads.get(url);
 
 /**
  * @param {Download} one
- * @returns {(progress?: KeepProgress) => void} a meter that counts the time without progress, too
+ * @returns {(progress?: KeepProgress) => void} a meter that also counts the time without progress
  */
 function makeMeter(one) {
   /** @type {{at: number, received: number}[]} */
@@ -87,11 +87,11 @@ function makeMeter(one) {
   };
 }
 
-/** Without an event from the network, the download is retried after this time. */
+/** The download is retried after this time even without a network event. */
 const AGAIN_MS = 30_000;
 
 /**
- * Whether an error is a loss of the network, which does not end a download that has begun: its
+ * Returns whether an error is a loss of the network, which does not end a download that has begun: its
  * bytes are stored.
  * @param {Download} one
  * @param {unknown} error
@@ -158,7 +158,7 @@ async function run(one) {
   writeList();
   tell(one);
   const meter = makeMeter(one);
-  const pulse = setInterval(meter, PULSE_MS); // no byte may arrive
+  const pulse = setInterval(meter, PULSE_MS); // updates the display even if no bytes arrive
   const release = keepAwake();
   try {
     const store = await keptModels();
@@ -186,7 +186,7 @@ async function run(one) {
 
 /**
  * @param {{url: string, name: string, mmproj?: true}} wanted
- * @param {boolean} [isWanted] whether it will answer once it is stored, unless another model is
+ * @param {boolean} [isWanted] whether it will be used once it is stored, unless another model is
  * loaded meanwhile
  * @returns {Promise<void>} a promise that settles when it is stored, and rejects with an AbortError
  * if it is paused
@@ -212,7 +212,7 @@ export function pause(url) {
 }
 
 /**
- * Gives up a download, so that it is not resumed. The store keeps the received chunks.
+ * Abandons a download, so that it is not resumed. The store keeps the received chunks.
  * @param {string} url
  */
 export async function giveUp(url) {
@@ -226,7 +226,7 @@ export async function giveUp(url) {
 
 /**
  * Resumes downloads that an earlier page did not finish, unless they were paused.
- * @returns {Download | undefined} the one that will answer
+ * @returns {Download | undefined} the download whose model will be used
  */
 export function takeUpDownloads() {
   for (const listed of readListed()) downloads.set(listed.url, newDownload(listed));

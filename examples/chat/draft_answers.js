@@ -1,7 +1,7 @@
-// examples/chat/draft_answers.js — answers before Enter: at a pause in typing, the answer to the
-// draft is begun, and so are the answers to questions that could follow. This file decides when
-// that happens: never on battery, and not if the user has switched it off. The requests to the
-// engine are in early_answers.js, which is loaded at the first pause.
+// examples/chat/draft_answers.js — answers before Enter: at a pause in typing, the page starts to
+// answer the draft, and the questions that could follow. This file decides when that happens: never
+// on battery, and not if the user has switched it off. The requests to the engine are in
+// early_answers.js, which is loaded at the first pause.
 
 import { bodyFor } from './answer_request.js';
 import { attachedMedia, untilHeld } from './attachments.js';
@@ -39,7 +39,7 @@ let now = () => {
 /** @type {(text: string) => unknown} */
 let say = () => {};
 /**
- * Questions that the model is known to answer and that follow from the conversation; undefined if
+ * Returns questions that the model is known to answer and that follow from the conversation; undefined if
  * the model should write some.
  * @type {(said: string) => string[] | undefined}
  */
@@ -53,7 +53,7 @@ let turn = 0;
 
 // ---- conditions ----
 
-/** Why no answer is begun; empty if answers may be begun. */
+/** The reason why no answer may be started; empty if answers may be started. */
 let power = 'not known yet';
 
 /** @returns {string} */
@@ -104,7 +104,7 @@ async function load() {
   return early;
 }
 
-/** Begins the answer of the typed text after a pause. */
+/** Starts to answer the typed text after a pause. */
 function plan() {
   clearTimeout(pausing);
   const own = ++turn;
@@ -170,14 +170,14 @@ function drop() {
 }
 
 /**
- * The question that is being answered before it is sent.
+ * Returns the question that is being answered before it is sent.
  * @returns {{messages: import('wick-llm').ChatMessage[], text: string}[]}
  */
 export const begunAhead = () => early?.begunQuestions() ?? [];
 
 /**
- * The same as drop().
- * @returns {Promise<void>} a promise that settles when the engine has got all their pages back
+ * Does the same as drop(), and waits.
+ * @returns {Promise<void>} a promise that settles when all their pages have been freed
  */
 export async function giveBack() {
   drop();
@@ -185,12 +185,12 @@ export async function giveBack() {
 }
 
 /**
- * The beginning of an answer, and the rest as it streams. All other answers that were begun are
- * discarded.
+ * Returns the beginning of an answer, and the rest as it streams. All other answers that were started
+ * are discarded.
  * @param {Engine} engine
  * @param {object} body of bodyFor
  * @param {{signal: AbortSignal, live: import('./progress_line.js').Live}} how
- * @returns {ReturnType<typeof import('./early_answers.js').take>} undefined if it was not begun
+ * @returns {ReturnType<typeof import('./early_answers.js').take>} undefined if it was not started
  */
 export function takeEarly(engine, body, how) {
   clearTimeout(pausing);

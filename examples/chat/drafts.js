@@ -21,7 +21,7 @@ let current = () => {
 /** This tab's drafts: their ids by conversation and field. @type {Map<string, string>} */
 const ids = new Map();
 
-/** The latest text, by the drafts' ids. @type {Map<string, Draft>} */
+/** The latest drafts, by id. @type {Map<string, Draft>} */
 const latest = new Map();
 
 /** @param {string} conversation @param {string} field */
@@ -97,7 +97,7 @@ export function fitPrompt() {
 }
 
 /**
- * The question that the typed text becomes. A text that the model continues keeps its leading white
+ * Returns the question for the typed text. Text that the model continues keeps its leading white
  * space.
  * @param {string} text
  */
@@ -111,7 +111,7 @@ export function setPrompt(text) {
 }
 
 /**
- * Writes a text as if it were typed: it is stored, and the user may send it.
+ * Enters text as if it were typed: it is stored, and the user may send it.
  * @param {string} text
  */
 export function writePrompt(text) {

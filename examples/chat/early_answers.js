@@ -1,6 +1,6 @@
-// examples/chat/early_answers.js — answers that are begun before they are requested, each in a separate
-// session that shares the pages of the conversation. They are read and written with low priority.
-// Answers that are not requested free their pages.
+// examples/chat/early_answers.js — answers that are started before they are requested, each in a separate
+// session that shares the pages of the conversation. They run with low priority. Answers that are not
+// requested free their pages.
 
 import { textIn } from './attachments.js';
 import { replaceSession } from './context.js';
@@ -11,9 +11,9 @@ import { note } from './developer.js';
 /** @typedef {import('wick-llm').ChatCompletionChunk} ChatCompletionChunk */
 /** @typedef {import('wick-llm').ChatCompletionRequest} Body */
 
-/** Below requests that a user waits for (0), and below those for the next visit. */
+/** The priority: below requests that a user waits for (0), and below work for the next visit. */
 const PRIORITIES = { draft: -20, suggest: -30, followUp: -40 };
-/** The pieces that are read before they are needed; the engine then pauses after some more. */
+/** The number of pieces that are read in advance; the engine then pauses after some more. */
 const PIECES_MAX = { draft: 128, followUp: 16 };
 const SUGGEST = 'Write two short questions that I could ask you next about this.';
 const QUESTIONS = {
@@ -89,7 +89,7 @@ class Attempt {
     }
   }
 
-  /** The question's end. @param {Body} body */
+  /** Returns the end of the question. @param {Body} body */
   #about({ messages }) {
     return textIn(messages.at(-1)?.content).slice(-LETTERS_SHOWN);
   }
@@ -167,7 +167,7 @@ let draft;
 let followUps = [];
 /** Settles after the last requested change, so that there is only one at a time. */
 let changing = Promise.resolve();
-/** Counts cancellations of drafts, so that no draft begins that was requested before one. */
+/** Counts cancellations, so that drafts that were requested before one are not started. */
 let era = 0;
 
 /** @param {() => Promise<void>} change */
@@ -180,7 +180,7 @@ function inTurn(change) {
 const fork = (engine, base) => (base ? base.fork() : engine.createSession());
 
 /**
- * Begins the answer of the typed text, in place of an earlier one: their common beginning is not read again.
+ * Starts to answer the typed text instead of an earlier text; their common prefix is not recomputed.
  * @param {Engine} engine @param {object} body @param {Session} [base] that has read the conversation
  */
 export function beginDraft(engine, body, base) {
@@ -239,7 +239,7 @@ async function ask(engine, body, session) {
 const begun = () => [...(draft ? [draft] : []), ...followUps];
 
 /**
- * The question that is being answered.
+ * Returns the question that is being answered.
  * @returns {{messages: import('wick-llm').ChatMessage[], text: string}[]}
  */
 export const begunQuestions = () =>
@@ -282,7 +282,7 @@ export function dropAll() {
  * @param {object} body
  * @param {{signal: AbortSignal, live: import('./progress_line.js').Live}} how
  * @returns {AsyncGenerator<ChatCompletionChunk & {isEarly?: boolean}> | undefined} undefined if it
- * was not begun, or has failed
+ * was not started, or has failed
  */
 export function take(engine, body, how) {
   const key = JSON.stringify(body);

@@ -4,7 +4,7 @@ import { showNotice } from './notice.js';
 
 /**
  * @param {string} title
- * @param {string} [none] the name for a title without letters
+ * @param {string} [none] the name if the title has no letters
  * @returns {string} a name that file systems accept
  */
 export const fileNameOf = (title, none = 'conversation') =>

@@ -6,7 +6,7 @@ export async function beginsWith(file, letters) {
   return String.fromCharCode(...start) === letters;
 }
 
-/** Its header names its architecture early. */
+/** The architecture is near the start of a file's header. */
 const HEADER_BYTES = 1 << 16;
 
 /** @param {File} file @returns {Promise<boolean>} whether it has the encoders of a model (an mmproj file) */

@@ -1,4 +1,4 @@
-// examples/chat/first_paint.js — runs before the page is painted: the theme that the user has chosen, and whether the list is closed.
+// examples/chat/first_paint.js — runs before the first paint: sets the chosen theme, and whether the list is closed.
 
 try {
   const { dataset } = document.documentElement;
@@ -6,5 +6,5 @@ try {
   if (theme === 'light' || theme === 'dark') dataset.theme = theme;
   if (localStorage.getItem('wick-chat-list') === 'closed') dataset.list = 'closed';
 } catch {
-  // no storage here, or unknown content
+  // no storage, or invalid content
 }

@@ -1,5 +1,5 @@
 // examples/chat/forgotten_turns.js — forgets a question and its answers: the model no longer sees
-// them, and later text is read again without them, after all requests that a user waits for. They
+// them, and later text is recomputed without them, after all requests that a user waits for. They
 // can be restored until they are forgotten permanently. This file is loaded when it is first
 // needed.
 
@@ -22,7 +22,7 @@ import { keeper } from './write_queue.js';
 /** @typedef {import('./records.js').Conversation} Conversation */
 /** @typedef {import('./tree.js').Message} Message */
 
-/** Below a user's questions, above work for the next visit and for drafts. */
+/** The priority: below a user's questions, above work for the next visit and for drafts. */
 const PRIORITY = -5;
 
 const log = byId('log');
@@ -41,14 +41,14 @@ async function readAgain(about) {
   if (!engine || !messages.some(({ role }) => role === 'user')) return note('Forgotten', '');
   note('Forgotten', 'the rest is being read');
   const body = { messages, ...toolsOfPrompt(), max_tokens: 1, temperature: 0, priority: PRIORITY };
-  const session = await forkBook(engine, path); // the rest follows the book, which is not read again
+  const session = await forkBook(engine, path); // the rest follows the book, which is not recomputed
   const asking = engine.chat.completions.create({ ...body, session, signal: own.signal });
   const { usage } = await asking.catch((error) => {
     session?.close().catch(() => {}); // with the engine
     throw error;
   });
   const { prompt_tokens: all, prompt_tokens_details: details } = usage;
-  note('Forgotten', `${all - details.cached_tokens} of ${all} tokens were read again`);
+  note('Forgotten', `${all - details.cached_tokens} of ${all} tokens were recomputed`);
   const isStill = tree === state().tree && !own.signal.aborted;
   if (isStill && session) keepFork(session, path);
   else session?.close().catch(() => {}); // with the engine
@@ -75,7 +75,7 @@ async function change(about, question) {
   redraw(question.parent);
   articles.get(question)?.querySelector('button')?.focus();
   log.dispatchEvent(new CustomEvent('memory'));
-  await removeState(about.id).catch(() => {}); // there is no storage
+  await removeState(about.id).catch(() => {}); // no storage is available
   await untilAnswered(); // a new question reads it, and a running answer is not complete yet
   if (!find(state().tree, question.id)) return;
   await readAgain(about).catch((error) => {

@@ -1,12 +1,12 @@
-// examples/chat/formulas.js — finds the formulas of a Markdown text: between $ and $, $$ and $$, \( and \), \[ and \].
+// examples/chat/formulas.js — finds formulas in Markdown: between $ and $, $$ and $$, \( and \), \[ and \].
 
 /**
- * A formula on separate lines. No formula is longer than 2,000 characters, so the search ends
+ * Matches a formula on separate lines. A formula has at most 2,000 characters, so the search ends
  * there.
  */
 const BLOCK = /^ {0,3}(?:\$\$([^$]{1,2000}?)\$\$|\\\[([\s\S]{1,2000}?)\\\]) *(?:\n|$)/;
 const DISPLAYED = /^(?:\$\$([^$]{1,2000}?)\$\$|\\\[([\s\S]{1,2000}?)\\\])/;
-/** Between single dollars there is no space at the edges, and no digit follows: "$5 and $6" are two prices. */
+/** Single dollars must not be next to a space inside, and no digit may follow: "$5 and $6" are two prices. */
 const INLINE =
   /^(?:\$(?![\s$])((?:\\[^\n]|[^$\\\n]){0,1999}?(?:\\\S|[^$\\\s]))\$(?![\w$])|\\\(([\s\S]{1,2000}?)\\\))/;
 
@@ -28,7 +28,7 @@ const formula = (name, level, start, pattern) => ({
   },
 });
 
-/** Extensions of marked, without their renderer. */
+/** Extensions for marked, without a renderer. */
 export const formulas = [
   formula('formulaBlock', 'block', /^ {0,3}(?:\$\$|\\\[)/m, BLOCK),
   formula('formulaDisplayed', 'inline', /\$\$|\\\[/, DISPLAYED),

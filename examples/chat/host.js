@@ -3,15 +3,15 @@
 
 const { userAgent, maxTouchPoints } = navigator;
 
-/** An iPhone or iPad, whose browsers are all WebKit. iPads call themselves Macs. */
+/** Returns whether this is an iPhone or iPad, whose browsers all use WebKit. iPads claim to be Macs. */
 export const isAppleTouch = () =>
   /iPhone|iPad|iPod/.test(userAgent) || (/Macintosh/.test(userAgent) && maxTouchPoints > 1);
 
-/** Safari itself: Chromium also claims to be Safari, but names itself as well. */
+/** Returns whether this is Safari. Chromium also claims to be Safari, but includes its own name. */
 export const isSafari = () =>
   /Safari\//.test(userAgent) && !/Chrom|Android|CriOS|FxiOS|Edg/.test(userAgent);
 
-/** Whether it is a phone or tablet, which ends pages that use too much memory. */
+/** Returns whether this is a phone or tablet, which ends pages that use too much memory. */
 export const isPhone = () => isAppleTouch() || /Android/.test(userAgent);
 
 /**

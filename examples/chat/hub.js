@@ -1,19 +1,19 @@
-// examples/chat/hub.js — the address of the hub, or of a mirror, and of its files. The package
-// (wick-llm/models) does the downloading.
+// examples/chat/hub.js — the URLs of the hub, or of a mirror, and of its files. The package
+// (wick-llm/models) downloads the files.
 
 import { readValue } from './local_storage.js';
 
 export const DEFAULT_HUB = 'https://huggingface.co';
-/** The key in localStorage for the address of a mirror. */
+/** The localStorage key for the URL of a mirror. */
 export const ADDRESS_KEY = 'wick-chat-hub';
 
-/** Whether the page's Content Security Policy allows requests to an address. @param {URL} url */
+/** Returns whether the page's Content Security Policy allows requests to a URL. @param {URL} url */
 const canBeAsked = ({ protocol, hostname }) =>
   protocol === 'https:' ||
   (protocol === 'http:' && (hostname === 'localhost' || hostname === '127.0.0.1'));
 
 /**
- * The same as URL.parse, which Safari has had since version 18.
+ * Does the same as URL.parse, which Safari supports since version 18.
  * @param {string} text
  * @param {string} [base]
  * @returns {URL | undefined}
@@ -27,8 +27,8 @@ export function parseUrl(text, base) {
 }
 
 /**
- * @param {string} typed the address of a hub
- * @returns {string} the address in its stored form, without a slash at the end
+ * @param {string} typed the URL of a hub
+ * @returns {string} the URL in its stored form, without a trailing slash
  * @throws {Error} that explains the mistake
  */
 export function readAddress(typed) {
@@ -41,7 +41,7 @@ export function readAddress(typed) {
   return (url.origin + url.pathname).replace(/\/+$/, '');
 }
 
-/** @returns {string} the hub's address, or that of a mirror */
+/** @returns {string} the URL of the hub or of a mirror */
 export function hubAddress() {
   try {
     const own = readValue(ADDRESS_KEY) ?? '';
@@ -64,10 +64,10 @@ export function decoded(path) {
 }
 
 /**
- * The package's name for a file of the hub: the package then knows the file's size and hash from the listing before it
- * downloads.
+ * Returns the package's name for a file on the hub, with which the package gets the file's size and hash from the listing
+ * before it downloads the file.
  * @param {string} url
- * @returns {string | undefined} undefined if it is not a file of the hub
+ * @returns {string | undefined} undefined if it is not a file on the hub
  */
 export function hubNameOf(url) {
   const hub = [hubAddress(), DEFAULT_HUB].find((one) => url.startsWith(`${one}/`));
@@ -82,14 +82,13 @@ export function hubNameOf(url) {
 
 /**
  * @param {string | undefined} name of a model on the hub
- * @returns {string} the name of the encoders in its repository; empty if it is not on the hub
+ * @returns {string} the name for the encoders in its repository; empty if it is not on the hub
  */
 export const encodersNameOf = (name) => name?.replace(/^(hf:[^/]+\/[^/]+).*$/, '$1:MMPROJ') ?? '';
 
 /**
  * @param {string} url
- * @returns {string} the address from which the file of the hub is fetched: the mirror's, if there
- * is one
+ * @returns {string} the URL from which the file is fetched: on the mirror, if there is one
  */
 export const mirrored = (url) =>
   url.startsWith(`${DEFAULT_HUB}/`) ? hubAddress() + url.slice(DEFAULT_HUB.length) : url;

@@ -11,7 +11,7 @@ const PAGES_MAX = 10;
 
 /**
  * Sets the hub that is searched for models and from which they are downloaded.
- * @param {string} typed an address; empty for the default hub
+ * @param {string} typed a URL; empty for the default hub
  * @throws {Error} with the reason why it cannot be used
  */
 export async function useHub(typed) {
@@ -19,7 +19,7 @@ export async function useHub(typed) {
   if (address === DEFAULT_HUB) return void localStorage.removeItem(ADDRESS_KEY);
   try {
     const { isList } = await ask(`${address}/api/models?limit=1`);
-    if (!isList) throw new Error('its answer is not a list of models');
+    if (!isList) throw new Error('its response is not a list of models');
   } catch (error) {
     throw new Error(`There is no hub at ${address}: ${/** @type {Error} */ (error).message}.`);
   }
@@ -33,7 +33,8 @@ async function ask(url, signal) {
     throw new Error(`${new URL(url).host} could not be reached`); // browsers only report that it failed
   });
   if (!response.ok) {
-    const why = response.headers.get('X-Error-Message') ?? `the hub answered ${response.status}`;
+    const why =
+      response.headers.get('X-Error-Message') ?? `the hub responded with ${response.status}`;
     throw new Error(why);
   }
   const rows = await response.json();
@@ -69,8 +70,8 @@ export async function searchHub(text, signal) {
  * @param {string} name of a repository
  * @param {string} revision
  * @param {AbortSignal} [signal]
- * @returns {Promise<HubFile[]>} its models, the smallest first; for a split one, its first file
- * with the size of all
+ * @returns {Promise<HubFile[]>} its models, the smallest first; for a split model, the first file
+ * with the total size
  */
 export async function listHubFiles(name, revision, signal) {
   /** @type {Map<string, HubFile>} */
@@ -102,7 +103,7 @@ export async function encoderBytes(name, revision, signal) {
   return sizes.length === 0 ? 0 : Math.min(...sizes);
 }
 
-/** The names of such files. */
+/** Matches the names of files with encoders. */
 const ENCODERS = /(^|[-_./])mmproj/i;
 
 /** @param {string} name @param {string} revision @param {AbortSignal} [signal] */

@@ -1,5 +1,5 @@
-// examples/chat/icons.mjs — the icons of the installed page as PNG, from icon.svg. A maskable one
-// has a background, and its drawing within the circle that is always visible.
+// examples/chat/icons.mjs — makes the PNG icons of the installed page from icon.svg. A maskable icon
+// has a background, and its drawing is inside the circle that is always visible.
 
 import { readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -17,7 +17,7 @@ const DRAWN = 0.64;
 /** @type {Promise<void> | undefined} */
 let ready;
 
-/** @returns {Promise<void>} that settles when icons can be drawn */
+/** @returns {Promise<void>} settles when icons can be drawn */
 function prepare() {
   const require = createRequire(import.meta.url);
   ready ??= initWasm(readFileSync(require.resolve('@resvg/resvg-wasm/index_bg.wasm')));

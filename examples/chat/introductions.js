@@ -1,4 +1,4 @@
-// examples/chat/introductions.js — introduces items of the menus once in a browser, the first time that they help.
+// examples/chat/introductions.js — introduces menu items once per browser, the first time that they are useful.
 
 import { keepValue, readValue } from './local_storage.js';
 import { showNotice } from './notice.js';
@@ -11,7 +11,7 @@ const texts = {
   variants: '“3 variants” in the menu of an answer writes several answers side by side.',
 };
 
-/** Those shown in this page, if nothing can be stored. @type {Set<string>} */
+/** The introductions shown on this page, if nothing can be stored. @type {Set<string>} */
 const shown = new Set();
 
 /** @param {keyof typeof texts} name */

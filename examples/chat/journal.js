@@ -1,6 +1,6 @@
-// examples/chat/journal.js — a journal of input that is not stored yet. IndexedDB needs some
-// milliseconds, in which the page may be closed; localStorage is immediate. An entry is removed as
-// soon as the store has it. Entries of closed tabs are stored at the next start
+// examples/chat/journal.js — a journal of input that is not stored yet. IndexedDB needs a few
+// milliseconds, during which the page may be closed; localStorage is immediate. An entry is removed
+// as soon as its input is stored. Entries from closed tabs are stored at the next start
 // (orphaned_drafts.js).
 
 import { keepJson, keepValue, readJson } from './local_storage.js';
@@ -13,7 +13,7 @@ import { tab } from './tabs.js';
 /** @typedef {{tab: string, about: Conversation, forgotten: {id: string, at: number, isForGood: boolean}}} Forgotten */
 
 const PREFIX = 'wick-chat-typed ';
-/** The prefix of the ids of entries of questions to forget. */
+/** The id prefix of entries for questions to forget. */
 const FORGET = 'forget ';
 
 /** @param {string} id @param {Omit<TypedDraft, 'tab'> | Omit<TypedQuestion, 'tab'> | Omit<Forgotten, 'tab'>} entry */
@@ -25,7 +25,7 @@ export function enter(id, entry) {
 export const strike = (id) => keepValue(PREFIX + id, undefined);
 
 /**
- * Enters that a question is forgotten or restored.
+ * Records that a question is forgotten or restored.
  * @param {string} question its id
  * @param {Conversation} about
  * @param {number} at the time; 0 restores it

@@ -1,5 +1,5 @@
-// examples/chat/kept_models.js — the store of models (wick-llm/models) as used by the page: it is
-// opened at first use, and missing if the browser does not store anything.
+// examples/chat/kept_models.js — the page's model store (wick-llm/models), which is opened on first
+// use, and missing if the browser does not store anything.
 
 import { hubNameOf } from './hub.js';
 
@@ -12,8 +12,8 @@ let opening;
 let problem;
 
 /**
- * @returns {Promise<ModelStore | undefined>} undefined if this browser does not store models, or
- * does not return them
+ * @returns {Promise<ModelStore | undefined>} undefined if this browser cannot store models or read
+ * them
  */
 export function keptModels() {
   opening ??= import('wick-llm/models')
@@ -25,7 +25,7 @@ export function keptModels() {
   return opening;
 }
 
-/** The reason why nothing is stored. */
+/** Returns the reason why nothing is stored. */
 export const problemOfKept = () => problem;
 
 /** @returns {Promise<ModelEntry[]>} complete and partial models, the last used ones first */

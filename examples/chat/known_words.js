@@ -1,6 +1,6 @@
-// examples/chat/known_words.js — the built-in model's answers are constrained to known words. The
-// list and the code that looks words up are loaded after the model. Until then, or if they cannot
-// be loaded, it answers without them.
+// examples/chat/known_words.js — constrains the built-in model's answers to known words. The list and
+// the code that looks words up are loaded after the model. Until then, or if they cannot be loaded,
+// answers are not constrained.
 
 import { hasBook } from './book.js';
 
@@ -14,7 +14,7 @@ const LIST = 'wick-llm-demo-model/wick-4.2m-words.txt';
 
 /** @type {{engine: Engine, holding: Holding, words: import('../models/words.js').Words} | undefined} */
 let ready;
-/** Counts the models that have answered. */
+/** Counts changes of the model. */
 let turn = 0;
 
 /**
@@ -26,7 +26,7 @@ export async function useWords(engine) {
   const own = ++turn;
   if (!engine || (await engine.info()).name !== MODEL) return;
   const list = fetch(LIST).then((reply) => {
-    if (!reply.ok) throw new TypeError(`no list of words: ${reply.status}`);
+    if (!reply.ok) throw new TypeError(`word list: status ${reply.status}`);
     return reply.text();
   });
   const [holding, text] = await Promise.all([import('../models/words.js'), list]);
@@ -43,7 +43,7 @@ export async function useWords(engine) {
  */
 export function inKnownWords(engine, body, chunks, signal) {
   const isFree = !body.tools && !body.response_format && !body.grammar;
-  if (ready?.engine !== engine || !isFree || hasBook()) return chunks; // a book would be read again
+  if (ready?.engine !== engine || !isFree || hasBook()) return chunks; // a book would be recomputed
   /** @type {import('../models/words.js').Ask} */
   const ask = (asked) => engine.chat.completions.create({ ...asked, signal });
   return ready.holding.held(chunks, body, ready.words, ask);

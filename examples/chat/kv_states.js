@@ -1,5 +1,5 @@
-// examples/chat/kv_states.js — keys and values of conversations in IndexedDB: a record for each,
-// with a limit on their total size. The least recently used state is deleted first.
+// examples/chat/kv_states.js — stores the keys and values of conversations in IndexedDB: a record for
+// each, with a limit on their total size. The least recently used state is deleted first.
 
 import { Connection } from './open_in_time.js';
 
@@ -18,7 +18,7 @@ const connection = new Connection(NAME, 1, (db) => {
 });
 const open = () => connection.open();
 
-/** Whether a state of this size is worth storing. @param {number} size */
+/** Returns whether a state of this size is worth storing. @param {number} size */
 export const fits = (size) => size <= ALL_BYTES_MAX / 2;
 
 /** @param {Facts} facts @param {Uint8Array<ArrayBuffer>} bytes */

@@ -1,7 +1,7 @@
-// examples/chat/lazy_modules.js — loads code at its first use.
+// examples/chat/lazy_modules.js — loads code on first use.
 
 /**
- * A library that is loaded at its first use.
+ * Makes a function that loads a library on first use.
  * @template T
  * @param {() => Promise<T>} bring
  */

@@ -11,7 +11,7 @@ import { keeper } from './write_queue.js';
 
 /** @typedef {import('./records.js').Conversation} Conversation */
 /** The parts of the page that the list needs. @typedef {{current: () => Conversation, openNew:
- * (known: object, isInstead: boolean) => void,   openConversation: (id: string) =>
+ * (known: object, isInstead: boolean) => void, openConversation: (id: string) =>
  * Promise<boolean>, tell: (error: unknown) => void}} Page */
 
 const SETTLE_MS = 60;
@@ -57,7 +57,7 @@ function toggleList() {
   showPanel(isOpen);
 }
 
-/** Closes the drawer, which would cover the conversation that was chosen in it. */
+/** Closes the drawer, which would cover the chosen conversation. */
 function closeDrawer() {
   if (!isWide.matches) showPanel(false);
 }
@@ -118,7 +118,7 @@ const withMedia = async (wholes) =>
     ? (await loadMedia()).dataOf(wholes)
     : wholes;
 
-/** The code for files is loaded with the first of them. */
+/** The code for files is loaded with the first file. */
 const transfer = () => import('./transfer.js');
 const fileSaver = () => import('./file_saver.js');
 
@@ -293,7 +293,7 @@ async function refresh() {
 
 /** @param {number} count @param {number} [found] */
 function noteFor(count, found) {
-  if (found !== undefined) return found === 0 ? 'Nothing was found.' : `${found} found`;
+  if (found !== undefined) return found === 0 ? 'No conversations found.' : `${found} found`;
   if (count === 0) return 'Conversations are listed here as soon as you type.';
   return keeper.store.kind === 'memory' ? 'They are lost when you close the page.' : '';
 }

@@ -1,5 +1,5 @@
-// examples/chat/load_mark.js — a mark in the browser's storage while a model loads. Phones end a page that takes too much
-// memory without an error; a mark that no open page holds shows that a page was ended while it was
+// examples/chat/load_mark.js — keeps a mark in the browser's storage while a model loads. Phones end a page that uses too
+// much memory without an error; a mark without an open page shows that a page was ended while it was
 // loading that model.
 
 import { keepJson, keepValue, readJson } from './local_storage.js';
@@ -26,7 +26,7 @@ function readMark() {
 export const clearLoadMark = () => keepValue(MARK, undefined);
 
 /**
- * @param {Wish} wish whose load begins
+ * @param {Wish} wish the model to load
  * @returns {() => void} a function to call when it has ended
  */
 export function markLoad(wish) {

@@ -1,5 +1,5 @@
 // examples/chat/loader.js — loads the requested model: from the store, into which it is downloaded first, from the page's own
-// files, or from a file of the user's. The previous engine answers until the new one is ready.
+// files, or from a user's file. The previous engine stays in use until the new one is ready.
 
 import { createEngine, WickError } from 'wick-llm';
 import { useStops } from './answer_request.js';
@@ -35,18 +35,18 @@ import { askToPersist, makeRoom, offerRoom } from './storage_quota.js';
 /** @typedef {import('./templates.js').Template} Template */
 /** @typedef {import('./requested_model.js').Wish} Wish */
 
-/** The page's files are cached for later visits this long after the first answer has begun. */
+/** The delay after the start of the first answer until the page's files are cached for later visits. */
 const KEEP_MS = 1000;
 
 /** @type {Engine | undefined} */
 let engine;
 /** @type {AbortController | undefined} */
 let loading;
-/** The model that is loaded, or was last. @type {Wish | undefined} */
+/** The model that is loaded, or was loaded last. @type {Wish | undefined} */
 let wished;
-/** The model that answered last. @type {Wish | undefined} */
+/** The model that was used last. @type {Wish | undefined} */
 let loaded;
-/** The context that was requested when it was loaded. @type {number | undefined} */
+/** The context that was requested when the model was loaded. @type {number | undefined} */
 let contextOfLoaded;
 
 export const current = () => ({ engine, loaded, wished, isLoading: loading !== undefined });
@@ -55,11 +55,11 @@ export const current = () => ({ engine, loaded, wished, isLoading: loading !== u
 export function inWords(error) {
   if (error instanceof WickError && error.code === 'PROMPT_TOO_LONG') {
     const [sizes] = error.message.split(' (option');
-    return `This conversation is longer than the model can read: ${sizes}. Begin a new chat, or edit an earlier question.`;
+    return `This conversation is longer than the model can read: ${sizes}. Start a new chat, or edit an earlier question.`;
   }
   const text = error instanceof Error ? error.message : String(error);
-  // an error of code that is loaded on demand: each browser words it differently, with the file's
-  // address
+  // code could not be loaded on demand: each browser words the error differently, with the file's
+  // URL
   return /imported module|module script/.test(text)
     ? 'A part of this page could not be loaded. Check the network connection.'
     : text;
@@ -95,7 +95,7 @@ function setReady(isReady, isBuiltIn = false) {
 /** @param {Engine | undefined} made @param {Wish} [wish] its model */
 function setEngine(made, wish) {
   engine = made;
-  // A very small model answers best with its likeliest tokens.
+  // A very small model answers best with its most likely tokens.
   conversation.setEngine(made, temperatureOf(wish), wish && modelOf(wish));
   useWords(wish?.isBuiltIn ? made : undefined).catch((error) => note('Known words', error.message));
 }
@@ -104,7 +104,7 @@ function setEngine(made, wish) {
  * Continues with the previous model after a failure, or else with the built-in one.
  * @typedef {{reason: string, again: () => void}} Failure an empty reason means that the user did
  * not want to wait
- * @param {Wish} wish that could not be loaded
+ * @param {Wish} wish the model that could not be loaded
  * @param {Failure} failure
  * @param {boolean} wasBefore whether it was the previous model
  * @returns {Promise<void> | undefined}
@@ -138,7 +138,7 @@ export async function closeEngine() {
 }
 
 /**
- * Generates a token, so that a model that cannot compute does not replace one that can.
+ * Generates a token, so that a model that does not work does not replace one that does.
  * @param {Engine} made
  * @param {AbortSignal} signal
  */
@@ -172,7 +172,7 @@ async function fetchModel(wanted, signal) {
 }
 
 /**
- * The option for the encoders of images and audio, if it has any. A model from the hub has them if
+ * Returns the option for the encoders of images and audio, if the model has any. A model from the hub has them if
  * they were loaded with it before.
  * @param {import('./requested_model.js').Source} source
  * @returns {Promise<{mmproj?: Blob | string, hub?: object}>}
@@ -261,8 +261,8 @@ async function dropBad(wish, error) {
 // ---- its context ----
 
 /**
- * A context above the usual one adds only its own keys and values; the room for forks and the
- * prefix cache is unchanged.
+ * Creates an engine. A context above the usual size adds only its own keys and values; the memory for
+ * forks and the prefix cache is unchanged.
  * @param {number | undefined} context in tokens
  * @param {any} options
  * @returns {Promise<Engine>} an engine with the usual context if this one is impossible
@@ -336,7 +336,7 @@ export async function load(wish, failed) {
   want(); // the download continues, but its model does not start to answer automatically
   const own = new AbortController();
   loading = own;
-  // the same model with other settings; any other one answers until the new one is ready
+  // the same model with different settings; another model stays in use until the new one is ready
   if (loaded && isSame(loaded, wish)) await closeEngine();
   showLoading(wish.name);
   /** @type {Engine | undefined} */
@@ -407,7 +407,7 @@ const hasNoTemplate = async (made) => (await made.info()).chatTemplate === null;
 
 /**
  * @param {Wish} wish a model without its own template
- * @returns {Promise<Template>} its template from now on
+ * @returns {Promise<Template>} the template that it uses
  */
 async function rememberedFor(wish) {
   const { rememberTemplate, templateFor } = await import('./templates.js');
@@ -417,8 +417,8 @@ async function rememberedFor(wish) {
 }
 
 /**
- * The template is an option of the engine, which has the weights: the template of a model that was loaded before is known, and
- * the header of a new one is read first.
+ * Returns the template, which the engine needs when it is created: for a model that was loaded before it is known, and for a new
+ * one the file's header is read first.
  * @param {Wish} wish
  * @param {boolean} isNew
  * @param {any} options of its engine
@@ -437,7 +437,7 @@ async function knownTemplate(wish, isNew, options) {
   return isWithout ? rememberedFor(wish) : undefined;
 }
 
-/** Hides the template that is shown for another model. */
+/** Hides the template of a different model. */
 let hideTemplate = () => {};
 
 /** @param {Wish} wish @param {Template | undefined} template */
@@ -478,7 +478,7 @@ async function begin(made, wish, template) {
   if ('file' in wish.source) takeInLater(wish.source, keepName);
 }
 
-/** Records that the file whose model answers is now in the store. @param {Wish} kept */
+/** Records that the current model's file is now in the store. @param {Wish} kept */
 function keepName(kept) {
   if (!loaded || !('file' in loaded.source) || loaded.name !== kept.name) return;
   if (wished === loaded) wished = kept;
@@ -507,7 +507,7 @@ export async function choose(wish) {
     conversation.nameModel(modelOf(loaded));
 }
 
-/** Cancels loading, as no caller waits for it any more. The stored part of a download is kept. */
+/** Cancels loading. The stored part of a download is kept. */
 export function cancelLoading() {
   const url =
     wished && 'url' in wished.source ? new URL(wished.source.url, document.baseURI).href : '';

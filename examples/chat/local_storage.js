@@ -32,7 +32,7 @@ export function readList(key) {
 }
 
 /**
- * A page that cannot store it works without it.
+ * Stores a value, if possible. The page also works without it.
  * @param {string} key
  * @param {string | undefined} text undefined removes it
  */
@@ -41,7 +41,7 @@ export function keepValue(key, text) {
     if (text === undefined) localStorage.removeItem(key);
     else localStorage.setItem(key, text);
   } catch {
-    // no storage, or no room
+    // no storage, or storage is full
   }
 }
 

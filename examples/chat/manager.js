@@ -1,6 +1,5 @@
-// examples/chat/manager.js — the models that this browser stores, in the dialog of models: their
-// names and sizes, and whether they are undamaged; downloads, which can be paused; and the total
-// storage that is used.
+// examples/chat/manager.js — the stored models in the model dialog: their names and sizes, and whether
+// they are undamaged; downloads, which can be paused; and the total storage that is used.
 
 import { byId, formatBytes, formatDuration, make, makeButton, makeSureButton } from './dom.js';
 import { download, giveUp, listDownloads, onDownload, pause } from './downloads.js';
@@ -107,7 +106,7 @@ async function verify({ id }) {
   refresh();
 }
 
-/** The risk for data that a browser does not promise to keep. */
+/** Describes the risk for data that a browser does not promise to keep. */
 const unkeptInWords = () =>
   isAppleTouch() || isSafari()
     ? 'Safari deletes them after 7 days without a visit, unless the page is on the home screen.'

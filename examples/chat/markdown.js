@@ -1,5 +1,5 @@
-// examples/chat/markdown.js — a model's answer, rendered by libraries that are loaded after the page can be used. The text is
-// shown unrendered until they have loaded.
+// examples/chat/markdown.js — renders a model's answer with libraries that are loaded after the page is usable. Until then, the
+// text is shown unrendered.
 
 import { make } from './dom.js';
 import { later } from './lazy_modules.js';

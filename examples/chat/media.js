@@ -14,7 +14,7 @@ export { followSetting, tidy } from './media_store.js';
 /** @typedef {import('./attachments.js').Medium} Medium */
 /** @typedef {import('wick-llm').Engine} Engine */
 
-/** The limit of one message. */
+/** The maximum number per message. */
 const MEDIA_MAX = 10;
 const RECORDING_MS_MAX = 5 * 60 * 1000;
 
@@ -71,7 +71,7 @@ export async function attachFiles(files) {
 async function addMedium(medium, blob) {
   held.set(medium.id, blob);
   await keepMedium(medium, blob).catch(() =>
-    showNotice(`There is no storage left for ${medium.name}: it will be gone after a reload.`),
+    showNotice(`There is no storage left for ${medium.name}: it will be lost after a reload.`),
   );
   if (!attachedMedia().some(({ id }) => id === medium.id))
     setAttached([...attachedMedia(), medium]);

@@ -90,7 +90,7 @@ test('the early answer at Enter is the same as without, and says so', {
     bodies.map((one) => one.trim()),
     expected,
   );
-  await untilFact(page, 'Last prompt', /^\d+ tokens, [1-9]\d* of them read before/);
+  await untilFact(page, 'Last prompt', /^\d+ tokens, [1-9]\d* of them cached/);
   await takePicture(page, 'light-ahead');
 });
 

@@ -32,7 +32,7 @@ const written = async (of = reading) => {
 const read = (bytes) => readBookFile(new Blob([bytes]));
 
 const damage =
-  /it is damaged, or not a book of this page|written by another page|encoded data was not valid/;
+  /it is damaged, or not a book from this page|written by a different version of this page|encoded data was not valid/;
 
 /**
  * @param {Uint8Array<ArrayBuffer>} bytes
@@ -210,7 +210,7 @@ test('a key that is invalid, or not a pair, is refused; the previous key still w
     JSON.stringify({ ...key, public: { ...key.public, x: 7 } }),
     JSON.stringify({ ...key, public: undefined }),
   ])
-    await assert.rejects(importKey(broken), /not a key of this page|damaged/);
+    await assert.rejects(importKey(broken), /not a key from this page|damaged/);
   const pair = /** @type {CryptoKeyPair} */ (
     await crypto.subtle.generateKey({ name: 'ECDSA', namedCurve: 'P-256' }, true, [
       'sign',

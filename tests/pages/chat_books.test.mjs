@@ -212,7 +212,7 @@ test('Forget and words in a conversation about a book do not read the book again
   await page.getByText('About “foxes.txt”').waitFor();
   await ask(page, 'Where does the fox live?');
   await ask(page, 'Tell me a story about a fox.');
-  const forgotten = page.locator('#kv-facts dd[data-fact="Forgotten"]', { hasText: /read again$/ });
+  const forgotten = page.locator('#kv-facts dd[data-fact="Forgotten"]', { hasText: /recomputed$/ });
   await chooseRow(page.locator('.message.user').first(), '.forget');
   await forgotten.waitFor();
   const [, again, all] = /(\d+) of (\d+) tokens/.exec(await forgotten.innerText()) ?? [];
@@ -577,7 +577,7 @@ test('a book from elsewhere is read again, unless a key of this user proves it',
   await button(other, 'Delete', 'mine.txt').click();
   await other.getByText('“mine.txt” was deleted.').waitFor(); // later words stay
   await other.locator('#book-key-file').setInputFiles(fileOf('no.json', '{"a": 1}'));
-  await other.getByText('no.json: it is not a key of this page.').waitFor();
+  await other.getByText('no.json: it is not a key from this page.').waitFor();
   await other.locator('#book-key-file').setInputFiles(fileOf('key.json', key));
   await other.getByText(/This is now your key/).waitFor();
   await other.evaluate('globalThis.isFull = true');
@@ -601,7 +601,7 @@ test('a book from elsewhere is read again, unless a key of this user proves it',
   await add(other, 'forged.wickbook', forged);
   await other.getByText(/its saved state does not match the signature of your key/).waitFor();
   await add(other, 'cut.wickbook', book.subarray(0, book.length - 1));
-  await other.getByText(/cut\.wickbook: it is damaged, or not a book of this page/).waitFor();
+  await other.getByText(/cut\.wickbook: it is damaged, or not a book from this page/).waitFor();
 });
 
 describe('as a phone and by night', () => {

@@ -246,7 +246,7 @@ test('the only question: its title is removed, too, and the next one starts over
   await untilKept(page, ({ conversations }) => conversations[0].title === 'Hello');
   await page.keyboard.press('Control+k');
   await page.fill('#search', 'secret');
-  await page.getByText('Nothing was found.').waitFor();
+  await page.getByText('No conversations found.').waitFor();
 });
 
 test('a question without an answer can be dropped, and later messages stay', {
@@ -410,7 +410,7 @@ test('after Forget the next question finds the rest read', { skip: skip || !isFu
   await askReal(page, 'What is a fork?');
   await askReal(page, 'Tell me a story about a fox.');
   await forget(page, 0);
-  await untilFact(page, 'Forgotten', /^[1-9]\d* of \d+ tokens were read again/);
+  await untilFact(page, 'Forgotten', /^[1-9]\d* of \d+ tokens were recomputed/);
   const [again] = await factOf(page, 'Forgotten');
   await askReal(page, 'What is Wick?');
   const [all, before] = await factOf(page, 'Last prompt');

@@ -344,7 +344,7 @@ describe('in the page', { skip }, () => {
       ['http://mirror.example', /must begin with https/],
       ['https://me:secret@mirror.example', /must not contain a login/],
       ['https://mirror.example/?a=b', /must not contain a login/],
-      [`${server.url}nowhere`, /^There is no hub at .*nowhere: the hub answered 404\.$/],
+      [`${server.url}nowhere`, /^There is no hub at .*nowhere: the hub responded with 404\.$/],
       [server.url, /^There is no hub at /],
     ];
     for (const [typed, words] of wrong) {

@@ -90,7 +90,7 @@ const theirs = (key, book) => `${shelf}
   add('forged.wickbook', forged);
   await says(/its saved state does not match the signature of your key/);
   add('cut.wickbook', book.subarray(0, book.length - 1));
-  await says(/cut\\.wickbook: it is damaged, or not a book of this page/);
+  await says(/cut\\.wickbook: it is damaged, or not a book from this page/);
   return { tokens, cached, wrong };`;
 
 testInBoth(

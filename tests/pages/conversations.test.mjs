@@ -118,7 +118,7 @@ test('search finds questions, answers, titles and drafts, by keyboard', { skip }
   await page.keyboard.press('Enter');
   await page.locator('.body', { hasText: 'Surely the fox' }).waitFor();
   await page.fill('#search', 'nothing like that');
-  await page.getByText('Nothing was found.').waitFor();
+  await page.getByText('No conversations found.').waitFor();
   await page.keyboard.press('Control+Shift+O');
   assert.deepEqual(await shown(page), []);
   assert.equal(await page.evaluate('document.activeElement.id'), 'prompt');

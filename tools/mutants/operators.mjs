@@ -100,7 +100,7 @@ class Site {
     return -1;
   }
 
-  /** @param {number} i @returns {'if' | 'block' | null} what precedes i, if a statement begins there */
+  /** @param {number} i @returns {'if' | 'block' | null} the kind of code before i, if a statement begins there */
   beginning(i) {
     const before = this.text(i - 1);
     if (/^[;{}]$/.test(before)) return 'block';
