@@ -8,4 +8,4 @@ import { buildBench, site } from './build.mjs';
 const { values } = parseArgs({ options: { port: { type: 'string', default: '8081' } } });
 await buildBench();
 const server = await serve({ root: site, port: Number(values.port) });
-console.log(`\nWick benchmark: ${server.url}   (Ctrl-C ends it)\n`);
+console.log(`\nWick benchmark: ${server.url}   (press Ctrl-C to stop)\n`);

@@ -21,7 +21,7 @@ import { toolsOfPrompt } from './settings.js';
  * @typedef {{left: number, start: Message}} Offer
  */
 /**
- * `tooLong` is the number of tokens by which the last question by itself exceeds the context.
+ * `tooLong` is the number of tokens by which even the last question exceeds the context.
  * @typedef {{tokens: number, size: number, fits: boolean, tooLong?: number, own?: number,
  *   answer: number, offer?: Offer}} Fit
  */

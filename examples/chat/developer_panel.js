@@ -13,7 +13,7 @@ const where = {
   words: {
     shared: 'shared',
     private: 'used by one answer',
-    cached: 'kept for later',
+    cached: 'cached',
     free: 'free',
   },
 };

@@ -35,9 +35,9 @@ export function readAddress(typed) {
   const text = typed.trim();
   const url = parseUrl(text);
   if (!url || !canBeAsked(url))
-    throw new Error('The address must begin with https:// or http://localhost.');
+    throw new Error('The URL must begin with https:// or http://localhost.');
   if (url.username || url.password || url.search || url.hash)
-    throw new Error('The address must not contain a login, ? or #.');
+    throw new Error('The URL must not contain a login, ? or #.');
   return (url.origin + url.pathname).replace(/\/+$/, '');
 }
 

@@ -185,7 +185,7 @@ function costOf(engine, part) {
 }
 
 /**
- * The tokens of a conversation: the cost of each image is counted once.
+ * Counts the tokens of a conversation; the cost of each image is computed once.
  * @param {Engine} engine
  * @param {import('wick-llm').ChatMessage[]} messages
  * @param {object} options of countTokens

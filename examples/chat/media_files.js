@@ -1,5 +1,5 @@
-// examples/chat/media_files.js — files of images and recordings: checks whether this browser can decode them, makes images
-// smaller, and writes their bytes as text into exported conversations.
+// examples/chat/media_files.js — image and audio files: checks whether this browser can decode them, makes images smaller, and
+// writes their bytes as text into exported conversations.
 
 import { held } from './attachments.js';
 import { keepMedium, readMedium } from './media_store.js';

@@ -1,5 +1,5 @@
 // examples/chat/media_store.js — the bytes of images and recordings, in a separate database: each
-// is stored once, regardless of the number of messages that have it.
+// is stored once, regardless of the number of messages that contain it.
 
 import { attachedMedia, held, USED } from './attachments.js';
 import { keepValue } from './local_storage.js';
@@ -14,7 +14,7 @@ import { settings } from './settings.js';
 
 const NAME = 'wick-chat-media';
 const STORE = 'media';
-/** A medium that no message has is removed after this time, because another tab may be about to send it. */
+/** An unused medium is kept for this time, because another tab may be about to send it. */
 const UNUSED_MS = 24 * 3600e3;
 
 const connection = new Connection(NAME, 1, (db) => {
@@ -39,9 +39,9 @@ const usedIn = ({ turns, drafts }) =>
   new Set([...turns, ...drafts].flatMap(({ media = [] }) => media.map(({ id }) => id)));
 
 /**
- * Removes media that no message has.
+ * Removes media that no message contains.
  * @param {import('./store.js').Store} store
- * @param {number} [unusedMs] the time for which it was not used
+ * @param {number} [unusedMs] the age at which unused media are removed
  */
 export async function tidy(store, unusedMs = UNUSED_MS) {
   const used = usedIn(await store.everything());
@@ -56,7 +56,7 @@ export async function tidy(store, unusedMs = UNUSED_MS) {
 
 /**
  * Called when the user has changed whether data is stored.
- * @param {import('./store.js').Store} store the one to use from now on
+ * @param {import('./store.js').Store} store the new store
  */
 export async function followSetting(store) {
   const { turns, drafts } = await store.everything();

@@ -1,5 +1,5 @@
-// examples/chat/memory_map.js — the tree of a conversation over the map of pages: every question and answer, on all branches,
-// with the pages of keys and values that the engine has of it, and those that branches share. This
+// examples/chat/memory_map.js — shows the tree of a conversation over the map of pages: every question and answer, on all
+// branches, with its pages of keys and values in the engine, and the pages that branches share. This
 // file is loaded when the map is first opened.
 
 import { drawPages } from '../fork/kv_map.js';
@@ -14,20 +14,20 @@ import { allAfter, isForgotten, saidUntil, shownAfter } from './tree.js';
 /** @typedef {import('./tree.js').Message} Message */
 /** @typedef {import('./tree.js').Place} Place */
 /**
- * The part of the map that belongs to a question or an answer: places, in the order of its tokens.
- * `missing` is the number of pages that the engine does not have and would compute again.
+ * The pages that belong to a question or an answer: their indexes, in token order. `missing` is the
+ * number of pages that the engine does not have and would recompute.
  * @typedef {{places: number[], missing: number, tokens: number}} Held
  */
 /** A line of the tree. @typedef {{message?: Message, who: string, text: string, held: Held, level: number, isShown: boolean}} Line */
 
-/** More lines than a person would read; each requires a call of the engine. */
+/** The maximum number of lines; each requires an engine call. */
 const LINES_MAX = 200;
 const LETTERS_MAX = 70;
 const SQUARES_MAX = 24;
 const WORDS = {
   shared: 'shared',
   private: 'in use by one',
-  cached: 'kept for later',
+  cached: 'cached',
   free: 'free',
 };
 
@@ -50,8 +50,8 @@ document.body.append(dialog);
 // ---- the pages ----
 
 /**
- * @param {Engine} engine @param {Message[]} messages @param {number} pageTokens of a page
- * @returns {Promise<Map<Message, Held>>} of each
+ * @param {Engine} engine @param {Message[]} messages @param {number} pageTokens tokens per page
+ * @returns {Promise<Map<Message, Held>>} the pages of each message
  */
 async function heldBy(engine, messages, pageTokens) {
   /** @type {Map<Message, Held>} */
@@ -108,7 +108,7 @@ function shortened(text) {
 }
 
 /**
- * The lines of the tree. Branches are indented, the messages along one are not.
+ * Returns the lines of the tree. Branches are indented, the messages along a branch are not.
  * @param {Place} place
  * @param {Map<Message, Held>} held
  * @returns {Line[]}
@@ -161,7 +161,7 @@ function wordsFor({ held, text }, branches) {
   const parts = [
     ...(shared > 0 ? [`${shared} shared`] : []),
     ...(places.length > shared ? [`${places.length - shared} own`] : []),
-    ...(missing > 0 ? [`${missing} to be read again`] : []),
+    ...(missing > 0 ? [`${missing} to be recomputed`] : []),
   ];
   const all = places.length + missing;
   if (all === 0) return 'within a page';

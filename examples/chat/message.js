@@ -9,7 +9,7 @@ import { renderMarkdown } from './markdown.js';
 const log = byId('log');
 
 /**
- * A message with a number of places for answers that are written at the same time.
+ * Creates a message with places for several answers that are generated at the same time.
  * @param {'user' | 'assistant'} role
  * @param {number} [count]
  * @returns {{article: HTMLElement, places: {holder: HTMLElement, body: HTMLElement}[]}}
@@ -64,7 +64,7 @@ export function makeRenderer(body, text = '') {
       if (text === piece) render();
       else frame ||= requestAnimationFrame(() => render());
     },
-    /** Clears the text, which is shown elsewhere. */
+    /** Clears the text, because it is shown elsewhere. */
     clear() {
       text = '';
       render();
@@ -83,10 +83,10 @@ export function addFooter(holder, facts, controls) {
 }
 
 /**
- * The arrows of a message that has several versions.
+ * Makes the arrows of a message that has several versions.
  * @param {Message} message
  * @param {(id: string, direction: string) => void} choose called with the chosen version
- * @returns {HTMLElement[]} none, or one
+ * @returns {HTMLElement[]} one element, or none
  */
 export function makeArrows(message, choose) {
   const { children } = message.parent;
@@ -110,7 +110,7 @@ export function makeArrows(message, choose) {
 }
 
 /**
- * Shows a field in place of a question.
+ * Replaces a question with a field in which it is edited.
  * @param {HTMLElement} article
  * @param {string} text
  * @param {{draft?: string, onInput: (text: string) => void, onClose: () => void, send: (text:
@@ -159,7 +159,7 @@ export function editQuestion(article, text, { draft = text, onInput, onClose, se
  * Offers the continuation of the conversation after another version of the last message.
  * @param {number} version
  * @param {Message[]} later
- * @param {() => void} go there
+ * @param {() => void} go opens that version
  */
 export function addElsewhere(version, later, go) {
   const count = later.length === 1 ? 'One message follows' : `${later.length} messages follow`;

@@ -1,5 +1,5 @@
-// examples/chat/model_header.js — reads a model's header without its weights, and the memory and storage of this machine.
-// Loaded with the lists of models and the settings.
+// examples/chat/model_header.js — reads a model's header without its weights, and queries this machine's memory and storage.
+// Loaded with the model lists and the settings.
 
 import { createEngine } from 'wick-llm';
 import { isPhone } from './host.js';

@@ -1,6 +1,6 @@
 // examples/chat/model_offer.js — after the page's own small model has answered that it does not
-// know, a larger one is offered once, with its costs. A model of the page's own server is loaded at
-// once; one on the hub is checked first.
+// know, offers a larger model once, with its costs. A model on the page's own server is loaded
+// immediately; a model on the hub is checked first.
 
 import { byId, formatDuration, roundBytes } from './dom.js';
 import { keepValue, readValue } from './local_storage.js';
@@ -12,7 +12,7 @@ import { speedsHere } from './speeds.js';
 import { knowsNothing } from './unknown_answers.js';
 
 const OFFERED = 'wick-chat-offered';
-/** Smaller files would measure the round trip instead of the bandwidth. */
+/** The minimum size: smaller files would measure the round trip instead of the bandwidth. */
 const MEASURED_BYTES = 100_000;
 
 /**
@@ -29,7 +29,7 @@ function downloadRate() {
 
 /**
  * @param {import('./models.js').ModelChoice} model
- * @returns {string} its size, and its other known costs on this device
+ * @returns {string} the model's size, and its other known costs on this device
  */
 function costsOf({ bytes, needBytes }) {
   const rate = downloadRate();

@@ -1,4 +1,4 @@
-// examples/chat/model_search.js — finds the model that a user names: it searches the hub, lists the
+// examples/chat/model_search.js — finds the model that a user enters: searches the hub, lists the
 // files of a repository, and reads and checks a file's header. This file is loaded when something
 // is typed or chosen.
 
@@ -14,12 +14,12 @@ import { keepSpeed, readBytesOf, speedsHere } from './speeds.js';
 
 /** @typedef {import('./model_verdict.js').Verdict} Verdict */
 /**
- * `text` is the name that was typed. `mmproj`: its repository has encoders of images or audio.
+ * `text` is the typed name. `mmproj`: whether its repository has encoders for images or audio.
  * @typedef {{text: string, url: string, fits: Verdict['fits'], mmproj?: boolean}} Judged
  */
 /** @typedef {{elements: HTMLElement[], file?: Judged}} Found */
 
-const NO_ADDRESS = 'This is not an address. An address looks like https://example.org/model.gguf.';
+const NO_ADDRESS = 'This is not a URL. A URL looks like https://example.org/model.gguf.';
 
 /** The number of tokens that are generated to measure the speed of this machine. */
 const MEASURED_TOKENS = 32;

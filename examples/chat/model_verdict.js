@@ -1,5 +1,5 @@
-// examples/chat/model_verdict.js — describes a model before its weights are downloaded: its kind, its needs, its likely speed
-// here, and whether it is worth the download.
+// examples/chat/model_verdict.js — describes a model before its weights are downloaded: its kind, its requirements, its likely
+// speed here, and whether it is worth the download.
 
 import { roundBytes } from './dom.js';
 
@@ -19,23 +19,23 @@ import { roundBytes } from './dom.js';
  */
 /** @typedef {{fits: 'yes' | 'tight' | 'no', verdict: string, facts: [name: string, text: string][]}} Verdict */
 
-/** A larger share of a device's memory leaves too little for everything else. */
+/** The usable share of a device's memory: more would leave too little for everything else. */
 export const MEMORY_SHARE_MAX = 0.6;
 /**
- * Phones end a page that has more than this, without an error: 1.4 to 3 GB, depending on the phone
- * and on other apps.
+ * Phones end a page that uses more memory than this, without an error: 1.4 to 3 GB, depending on the
+ * phone and on other apps.
  */
 export const PHONE_BYTES = { safe: 1.4e9, most: 3e9 };
-/** More than this is uncertain on a device if only the browser's limit is known. */
+/** If only the browser's limit is known, it is uncertain whether a device has more memory than this. */
 const UNKNOWN_BYTES = 2 ** 32;
-/** The approximate speed of a reader. */
+/** The approximate reading speed of a person. */
 const READING_PER_SECOND = 6;
-/** Speeds of models that are smaller by more than this factor say little. */
+/** The speed of a model that is smaller by more than this factor is only a rough guide. */
 const LIKE = 8;
 
 /**
  * @param {number} value
- * @returns {string} the number with one digit, because it is not known more exactly
+ * @returns {string} the number with one significant digit, because it is an estimate
  */
 export const roughly = (value) => String(Number(value.toPrecision(1)));
 
@@ -51,10 +51,10 @@ export function quantisationOf(types) {
 }
 
 /**
- * Each token reads all active weights once, so the time of a token grows with them.
+ * Estimates the speed: each token reads all active weights once, so the time per token grows with them.
  * @param {number} bytes of a model's weights that a token reads
  * @param {Measured[]} measured
- * @returns {{tokensPerSecond: number, isRough: boolean} | undefined} nothing was measured
+ * @returns {{tokensPerSecond: number, isRough: boolean} | undefined} undefined if nothing was measured
  */
 export function expectSpeed(bytes, measured) {
   const distance = (/** @type {Measured} */ one) => Math.abs(Math.log(one.bytes / bytes));
@@ -95,7 +95,7 @@ function memoryVerdict({ error, needBytes }, { limitBytes, isPhone, memoryGb }) 
   if (memoryGb === undefined && needBytes > UNKNOWN_BYTES)
     return [
       'tight',
-      `It may be too much: it needs ${need}, and this browser does not say how much this device has.`,
+      `It may be too much: it needs ${need}, and this browser does not report how much this device has.`,
     ];
   return ['yes', `It fits: it needs ${need}.`];
 }

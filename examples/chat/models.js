@@ -1,14 +1,14 @@
-// examples/chat/models.js — the models that the page offers: the built-in one, those of its server, and those of
-// good_models.json, whose `bytes` count their weights (tools/build/model_bytes.mjs).
-// The first download gets their hashes from the hub.
+// examples/chat/models.js — the models that the page offers: the built-in one, those on its server, and those in
+// good_models.json, whose `bytes` is the size of their weights (tools/build/model_bytes.mjs).
+// Their hashes are fetched from the hub with the first download.
 
 import { roundBytes } from './dom.js';
 import good from './good_models.json' with { type: 'json' };
 
 /**
- * `mmproj`: whether its repository also has its encoders. `bytes` is approximately the file's size,
- * `needBytes` the memory that it needs with the usual context, `temperature` the one that its
- * authors recommend.
+ * `mmproj`: whether its repository also contains its encoders. `bytes` is approximately the file's
+ * size, `needBytes` the memory that it needs with the usual context, `temperature` the value
+ * recommended by its authors.
  * @typedef {{id: string, name: string, note: string, url: string, bytes: number, needBytes?: number, temperature?: number,
  *   isBuiltIn?: boolean, mmproj?: true}} ModelChoice
  */
@@ -16,7 +16,7 @@ import good from './good_models.json' with { type: 'json' };
 
 const hub = 'https://huggingface.co';
 
-/** The models of the page's own server, filled in by build.mjs. @type {ServedModel[]} */
+/** The models on the page's own server, filled in by build.mjs. @type {ServedModel[]} */
 // @ts-expect-error not known before
 const listed = globalThis.SERVED_MODELS ?? [];
 
@@ -51,8 +51,8 @@ export const models = [
 ];
 
 /**
- * The model to offer if the built-in one does not know an answer: a model of the page's server,
- * which takes one click, or the one on the hub that answers most at its size.
+ * The model to offer if the built-in one does not know an answer: a model on the page's server,
+ * which takes one click, or the model on the hub that knows most for its size.
  */
 export const largerModel = /** @type {ModelChoice} */ (
   served[0] ?? models.find(({ id }) => id === 'smollm2-360m')

@@ -1,6 +1,6 @@
-// examples/chat/network.js — a time limit for requests whose answer is also stored in this browser.
+// examples/chat/network.js — a time limit for requests whose response is also stored in this browser.
 
-/** On a train, a request may neither be answered nor fail. */
+/** Needed because a request may neither succeed nor fail, for example on a train. */
 const NETWORK_MS_MAX = 4000;
 
 /**

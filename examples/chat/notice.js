@@ -1,4 +1,4 @@
-// examples/chat/notice.js — one line about the last action, with a button that undoes it.
+// examples/chat/notice.js — a line about the last action, with a button that undoes it.
 
 import { byId } from './dom.js';
 import { keepInView } from './message.js';
@@ -18,7 +18,7 @@ export function hideNotice() {
   clearTimeout(timer);
 }
 
-/** It stays while it has the focus. */
+/** Hides the notice later, unless it has the focus. */
 function hideLater() {
   clearTimeout(timer);
   timer = setTimeout(() => {

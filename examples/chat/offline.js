@@ -1,9 +1,9 @@
-// examples/chat/offline.js — use without a network: a service worker keeps its files. Models are
-// in the store (kept_models.js).
+// examples/chat/offline.js — makes the page work offline: a service worker caches its files. Models
+// are in the store (kept_models.js).
 
 /**
- * Called once the page works, so that it does not compete with the model for the network.
- * @param {string | URL} [worker] the service worker's address
+ * Called once the page is usable, so that it does not compete with the model for the network.
+ * @param {string | URL} [worker] the service worker's URL
  */
 export async function keepPage(worker = 'service_worker.js') {
   // absent in pages that are not served over HTTPS or from localhost

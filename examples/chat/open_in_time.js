@@ -1,11 +1,11 @@
-// examples/chat/open_in_time.js — opens a database of the browser, or reports that the browser's
-// storage does not respond; and a connection that opens it again after it was lost.
+// examples/chat/open_in_time.js — opens a browser database or reports that the browser's storage does
+// not respond; and a connection that reopens the database after it was lost.
 
 import { openDB } from 'idb';
 
 /**
- * A browser that has not responded by then never will, for example WebKitGTK after a page was left
- * while it stored something.
+ * A browser that has not responded within this time never will, for example WebKitGTK after a page
+ * was closed while it stored something.
  */
 const OPEN_MS = 30_000;
 
@@ -13,7 +13,7 @@ const OPEN_MS = 30_000;
  * @param {string} name
  * @param {number} version
  * @param {import('idb').OpenDBCallbacks<any>} callbacks
- * @returns {Promise<import('idb').IDBPDatabase<any>>} the same as `openDB` of idb, but it rejects
+ * @returns {Promise<import('idb').IDBPDatabase<any>>} the same as `openDB` from idb, but it rejects
  * if the database does not respond within half a minute
  */
 async function openInTime(name, version, callbacks) {
@@ -22,7 +22,7 @@ async function openInTime(name, version, callbacks) {
   let timer;
   /** @type {Promise<never>} */
   const late = new Promise((_, fail) => {
-    const error = new Error(`its storage has not answered for ${OPEN_MS / 1000} seconds`);
+    const error = new Error(`its storage has not responded for ${OPEN_MS / 1000} seconds`);
     timer = setTimeout(() => fail(error), OPEN_MS);
   });
   try {
@@ -36,7 +36,7 @@ async function openInTime(name, version, callbacks) {
 }
 
 /**
- * A connection to a database, opened when it is needed. It closes for a page of a newer version.
+ * A connection to a database, opened when needed. It closes for a page of a newer version.
  */
 export class Connection {
   /** @type {Promise<import('idb').IDBPDatabase<any>> | undefined} */

@@ -1,4 +1,4 @@
-// examples/chat/open_store.js — opens the store of conversations: on disk, or in this page's memory
+// examples/chat/open_store.js — opens the conversation store: on disk, or in this page's memory
 // if the user chooses that or the browser does not store anything.
 
 import { loadMedia, wasUsed } from './attachments.js';
@@ -25,7 +25,7 @@ const TIDIED = 'wick-chat-tidied';
 const DAY_MS = 24 * 60 * 60 * 1000;
 
 /**
- * Removing old data reads all turns, and only removes data that is a month old, so once a day is
+ * The interval for removing old data, which reads all turns and removes data that is a month old, so once a day is
  * enough.
  * @param {Store} store
  */
@@ -68,7 +68,7 @@ export async function openStore() {
   }
 }
 
-/** Follows the setting. @param {string} open the conversation */
+/** Applies the setting. @param {string} open the open conversation */
 export async function followSetting(open) {
   const { store } = keeper;
   if (settings.remember === (store.kind === 'indexeddb')) return;

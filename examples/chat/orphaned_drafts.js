@@ -1,5 +1,5 @@
-// examples/chat/orphaned_drafts.js — stores the drafts and the forgotten turns that closed tabs
-// have left in the journal. Loaded if the journal has entries when the page starts.
+// examples/chat/orphaned_drafts.js — stores the drafts and the forgotten turns from closed tabs that
+// are still in the journal. Loaded if the journal has entries when the page starts.
 
 /** @typedef {import('./store.js').Store} Store */
 

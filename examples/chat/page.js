@@ -1,4 +1,4 @@
-// examples/chat/page.js — the page: its buttons, and its actions when it is opened.
+// examples/chat/page.js — the page's buttons, and its actions when it is opened.
 
 import { WickError } from 'wick-llm';
 import suggestions from '../models/suggestions.json' with { type: 'json' };
@@ -76,7 +76,7 @@ function tell(error) {
   keepInView(() => showProblem(inWords(error), again)); // the message takes space
 }
 
-/** Ends the waiting of a message that was sent before the model was ready. */
+/** Stops waiting with a message that was sent before the model was ready. */
 let endWaiting = () => {};
 
 /**
@@ -179,7 +179,7 @@ byId('open-settings').addEventListener('click', async () => {
 
 // ---- which model ----
 
-/** Whether the model is stored, so that nothing has to be fetched. @param {Wish} wish */
+/** Returns whether the model is stored, so that nothing has to be fetched. @param {Wish} wish */
 const isHere = async (wish) => wish.isBuiltIn === true || (await isKept(keyOf(wish)));
 
 /** @param {Wish} wish for a model that this browser does not have */
@@ -230,18 +230,18 @@ onDownload((one) => {
 function tellDeath(wish) {
   const reason = `The browser closed this page while ${wish.name} was loading: it probably needs more memory than a page gets here.`;
   const { loaded } = current();
-  const instead = loaded ? ` ${loaded.name} answers instead.` : '';
+  const instead = loaded ? ` ${loaded.name} is used instead.` : '';
   showProblem(reason + instead, () => choose(wish));
 }
 
 /**
- * Loads the model that the address names, or that answered last. Until it is loaded, the page's own
- * model answers.
+ * Loads the model in the URL, or the model that was used last. Until it is loaded, the page's own
+ * model is used.
  */
 async function loadFirst() {
   const wanted = new URL(location.href).searchParams.get('model');
   const asked = wanted && parseUrl(wanted, document.baseURI) ? wanted : undefined;
-  if (wanted && !asked) showProblem(`“${wanted.slice(0, 100)}” is not the address of a model.`);
+  if (wanted && !asked) showProblem(`“${wanted.slice(0, 100)}” is not a model URL.`);
   const remembered = wishOf(conversation.current().model ?? lastModel());
   const underWay = takeUpDownloads();
   const named = asked
@@ -265,7 +265,7 @@ const opening = openStore().then(async (found) => {
   await conversation.restore(found.taken);
   return found;
 });
-/** On a first visit no other model can be requested. */
+/** Returns whether this is a first visit, in which no other model can be requested. */
 const early = lastModel() || location.search ? undefined : loadMeanwhile(opening);
 
 startAhead(conversation.state, {

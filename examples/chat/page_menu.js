@@ -1,5 +1,5 @@
-// examples/chat/page_menu.js — the header's icons, and the menu of rarely needed actions: each row
-// has a line that explains its purpose.
+// examples/chat/page_menu.js — the header's icons, and the menu of less common actions, each with a
+// description.
 
 import { createElement, Ellipsis, Menu, Plus, Settings, SquarePen } from 'lucide';
 import { byId } from './dom.js';
@@ -30,7 +30,7 @@ function openDeveloper() {
   panel.querySelector('summary')?.focus();
 }
 
-/** A choice, Escape, and a press or the focus elsewhere close it. */
+/** Closes the menu after a choice, on Escape, and when something else is pressed or focused. */
 export function startPageMenu() {
   for (const [id, icon] of Object.entries(icons)) {
     byId(id).prepend(createElement(icon, { 'aria-hidden': 'true' }));

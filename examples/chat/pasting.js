@@ -1,12 +1,12 @@
-// examples/chat/pasting.js — handles pasting: long texts are inserted at once into fields for
-// questions, and images and recordings are attached.
+// examples/chat/pasting.js — handles pasting: long text is inserted into question fields in one step,
+// and images and recordings are attached.
 
 import { isMediaFile } from './attachments.js';
 import { TEXT_BYTES_MAX } from './blocks.js';
 import { addBooks } from './book.js';
 import { hideNotice, showNotice } from './notice.js';
 
-/** The code for files is loaded with the first of them. @param {File[]} files */
+/** Attaches files, whose code is loaded with the first one. @param {File[]} files */
 export async function attach(files) {
   const library = await import('./attaching.js').catch(() => undefined);
   if (library) await library.attach(files);
@@ -14,8 +14,8 @@ export async function attach(files) {
 }
 
 /**
- * Browsers insert pasted text as if it were typed, for which Chromium needs minutes for 1 MB of
- * lines. Longer texts than this are inserted at once.
+ * Browsers insert pasted text as if it were typed, which takes Chromium minutes for 1 MB of lines.
+ * Text longer than this is inserted in one step.
  */
 const PASTED_LETTERS_MAX = 50_000;
 
@@ -34,8 +34,7 @@ export const offerBooks = (files) =>
 let pasted;
 
 /**
- * @param {ClipboardEvent} event the paste; a long text is inserted at once into fields for
- * questions
+ * @param {ClipboardEvent} event the paste; long text is inserted into question fields in one step
  */
 function takePasted(event) {
   const into = /** @type {HTMLTextAreaElement} */ (event.target);
@@ -47,7 +46,7 @@ function takePasted(event) {
   }
   if (copied.length <= PASTED_LETTERS_MAX || !into.matches('#prompt, .edit textarea')) return;
   event.preventDefault();
-  const text = copied.replaceAll(/\r\n?/g, '\n'); // like in the field, because the caret is placed by its length
+  const text = copied.replaceAll(/\r\n?/g, '\n'); // as in the field, because its length determines the caret position
   const file = new File([text], 'Pasted text.txt', { type: 'text/plain' });
   if (file.size > TEXT_BYTES_MAX) {
     showNotice('The pasted text is too long for a message: the limit is 1 MB.');

@@ -1,13 +1,13 @@
-// examples/chat/pdfs.js — the text of a PDF, page by page. The library (unpdf: PDF.js in one file) is loaded with the first PDF
-// that is dropped on the page.
+// examples/chat/pdfs.js — extracts the text of a PDF, page by page. The library (unpdf: PDF.js in one file) is loaded with the
+// first PDF that is dropped on the page.
 
 import { getDocumentProxy } from 'unpdf';
 
 const PAGES_MAX = 2_000;
-/** The same limit as for text files. */
+/** The maximum number of characters, the same as for text files. */
 const LETTERS_MAX = 1e6;
 
-/** The reason why a PDF has no text: `ENCRYPTED`, `DAMAGED`, `NO_TEXT` or `TOO_LONG`. */
+/** An error with the reason why a PDF has no text: `ENCRYPTED`, `DAMAGED`, `NO_TEXT` or `TOO_LONG`. */
 export class PdfError extends Error {
   /** @param {string} code @param {string} message */
   constructor(code, message) {

@@ -1,5 +1,5 @@
 // examples/chat/picker.js — the dialog in which a model is chosen: from a list, as a file, by a
-// search or by an address. Its header is read and checked before its weights are loaded.
+// search or by a URL. Its header is read and checked before its weights are loaded.
 
 import { byId, make } from './dom.js';
 import { isModel, isProjector } from './file_type.js';
@@ -32,7 +32,7 @@ let looking;
 /** The file that was checked last. @type {Judged | undefined} */
 let judged;
 
-/** Clears the address and the file, which would take precedence over the choice in the list. */
+/** Clears the URL and the file, which would take precedence over the choice in the list. */
 function forgetOwn() {
   clearTimeout(timer);
   fileField.value = '';
@@ -59,7 +59,7 @@ function pick(text) {
 /**
  * Shows the facts about the typed or chosen model.
  * @param {HTMLElement} place @param {string} text
- * @returns {Promise<Judged | undefined>} of a model's file
+ * @returns {Promise<Judged | undefined>} the verdict, if it is a model file
  */
 async function lookUp(place, text) {
   looking?.abort();
@@ -116,7 +116,7 @@ async function loadFiles(files) {
   return load({ name: file[0].name, source: { file, ...(mmproj && { mmproj }) } });
 }
 
-/** @returns {Wish | undefined} one of the list */
+/** @returns {Wish | undefined} the choice in the list */
 function readWish() {
   const id = new FormData(/** @type {HTMLFormElement} */ (byId('model-form'))).get('model');
   const model = models.find((one) => one.id === id);
@@ -124,8 +124,8 @@ function readWish() {
 }
 
 /**
- * Handles a file of the user's. The file dialog accepts any name, so other kinds of files are
- * reported here.
+ * Handles a user's file. The file dialog accepts any name, so unsupported kinds of files are reported
+ * here.
  * @param {File[]} files
  */
 async function takeOwn(files) {
@@ -153,7 +153,7 @@ function take(wish) {
 /**
  * Checks a model before it is loaded. A model that does not fit is loaded if the user insists.
  * @param {HTMLElement} place
- * @param {string} text that was typed, or an address
+ * @param {string} text typed text or a URL
  * @param {(url: string) => Wish | undefined} wishOf
  */
 async function takeJudged(place, text, wishOf) {
@@ -187,7 +187,7 @@ export async function takeFiles(files) {
 const hasFiles = ({ dataTransfer }) => dataTransfer?.types.includes('Files') ?? false;
 
 /**
- * Refuses dropped text outside of fields, which handle it natively: the browser would open a
+ * Ignores text dropped outside of fields (which handle it natively), because the browser would open a
  * dropped link in place of the page.
  * @param {DragEvent} event
  */
@@ -215,7 +215,7 @@ function takeDrops() {
   });
 }
 
-/** Queries the hub before its address is stored. */
+/** Queries the hub before its URL is stored. */
 async function takeHub() {
   const says = byId('hub-state');
   const address = /** @type {HTMLInputElement} */ (byId('hub-address'));
@@ -231,7 +231,7 @@ async function takeHub() {
   }
 }
 
-/** The list of kept models, loaded when the dialog is first opened. @type {Promise<typeof import('./manager.js')> | undefined} */
+/** The list of stored models, loaded when the dialog is first opened. @type {Promise<typeof import('./manager.js')> | undefined} */
 let manager;
 
 async function showKept() {

@@ -4,7 +4,7 @@
 
 import { byId } from './dom.js';
 
-/** Before this, a speed would depend more on the clock than on the model. */
+/** Before this time, a measured speed would depend more on the clock than on the model. */
 const MEASURED_MS = 700;
 const DRAWN_MS = 250;
 
@@ -27,7 +27,7 @@ export function writingInWords(tokens, ms, isThinking) {
   return ms < MEASURED_MS ? what : `${what}, ${two(((tokens - 1) * 1000) / ms)} tokens/s`;
 }
 
-/** One answer's. */
+/** Shows the progress of one answer. */
 export class Live {
   #began = performance.now();
   #firstAt = 0;
@@ -36,7 +36,7 @@ export class Live {
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #timer;
 
-  /** Shows a text at once, and later ones not more often than can be read. @param {string} text */
+  /** Shows text immediately, and later updates at a readable rate. @param {string} text */
   #show(text) {
     this.#text = text;
     if (this.#timer) return;

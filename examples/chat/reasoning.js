@@ -52,7 +52,7 @@ export function makeThinker(message, body) {
       message.reasoning = (message.reasoning ?? '') + piece;
       frame ||= requestAnimationFrame(draw);
     },
-    /** Called when the answer itself begins, or when everything has ended. */
+    /** Called when the answer itself begins, or when the generation has ended. */
     end() {
       if (began === 0 || message.reasoningMs !== undefined) return;
       message.reasoningMs = Math.round(performance.now() - began);

@@ -4,13 +4,13 @@
 import { roundsFrom } from './tool_calls.js';
 
 /**
- * The version of the records' shape. Records of a higher version are not touched, because a newer
+ * The version of the record format. Records with a higher version are not changed, because a newer
  * page has written them.
  */
 export const RECORD_VERSION = 1;
 
 /**
- * `kept` is the fingerprint of a stored model without an address. `mmproj` is the fingerprint of
+ * `kept` is the fingerprint of a stored model without a URL. `mmproj` is the fingerprint of
  * its encoders, or true if they are in its repository.
  * @typedef {{name: string, url?: string, kept?: string, mmproj?: string | true}} ModelName
  */
@@ -26,12 +26,11 @@ export const RECORD_VERSION = 1;
  */
 /**
  * `parent` is the turn before it, '' at the beginning. `shown` is the turn that is shown after it.
- * `writer` is the tab that generates it. With `isStart` the model reads the conversation from here
- * on;
- * `fold` is a summary of the turns before. `forgotten` is when the user removed this question and
- * its answers from the model's prompt, or 0. `fork` is the answer whose beginning this one has, and
- * where the two differ. `reasoning` is the model's reasoning before the answer, and `rounds` are
- * the calls of tools before it.
+ * `writer` is the tab that generates it. With `isStart`, the model reads the conversation starting
+ * here; `fold` is a summary of the turns before. `forgotten` is when the user removed this question
+ * and its answers from the model's prompt, or 0. `fork` is the answer with which this one shares its
+ * beginning, and where the two differ. `reasoning` is the model's reasoning before the answer, and
+ * `rounds` are the tool calls before it.
  * @typedef {{id: string, version: number, conversation: string, parent: string, role: 'user' | 'assistant',
  *   content: string, state: State, created: number, system?: string, facts?: string, writer?: string,
  *   shown?: string, isStart?: boolean, fold?: string, forgotten?: number, fork?: {of: string, at: number},
@@ -46,7 +45,7 @@ export const RECORD_VERSION = 1;
 /** A whole conversation. @typedef {{conversation: Conversation, turns: Turn[]}} Whole */
 
 const TITLE_LETTERS_MAX = 60;
-/** Limits of an imported file. */
+/** Limits for imported files. */
 const TURNS_MAX = 100_000;
 const NUMBER_MAX = Number.MAX_SAFE_INTEGER;
 
@@ -113,13 +112,13 @@ function modelOf(model) {
   };
 }
 
-/** The limit of attachments, which is above the page's own. */
+/** The maximum number of attachments, which is above the page's own limit. */
 const MEDIA_MAX = 100;
 const MEDIA_NAME_MAX = 1000;
 
 /**
  * @param {any} one
- * @returns {boolean} whether it is an image or a recording; SVG drawings are refused, because they
+ * @returns {boolean} whether it is an image or a recording; SVG drawings are rejected, because they
  * could contain scripts
  */
 const isMedium = (one) =>
@@ -144,11 +143,11 @@ function mediaFrom(list) {
 }
 
 /**
- * Turns from a list of unknown origin, in which a parent comes before its children.
+ * Converts a list of unknown origin to turns. A parent must come before its children.
  * @param {any[]} list each with its own `id` and the `parent`'s
  * @param {string} conversation
  * @param {(id: string) => string} idFor
- * @returns {Turn[] | undefined} nothing: it is not a conversation
+ * @returns {Turn[] | undefined} undefined if it is not a conversation
  */
 function turnsOf(list, conversation, idFor) {
   /** @type {Map<unknown, Turn>} */
@@ -192,10 +191,10 @@ function turnsOf(list, conversation, idFor) {
 }
 
 /**
- * A conversation from outside, with new ids so that existing conversations are not replaced.
+ * Converts an imported conversation, with new ids so that existing conversations are not replaced.
  * @param {any} found
- * @param {string} [base] the beginning of ids; random by default
- * @returns {Whole | undefined} nothing: it is not a record
+ * @param {string} [base] the id prefix; random by default
+ * @returns {Whole | undefined} undefined if it is not a record
  */
 export function wholeFrom(found, base) {
   const { conversation: about = {}, turns: list } = found ?? {};
@@ -228,11 +227,11 @@ export function wholeFrom(found, base) {
 }
 
 /**
- * The only conversation of earlier versions of the page: a list, in which `parent` is an index and
- * -1 the beginning.
+ * Converts the only conversation of earlier versions of the page: a list, in which `parent` is an
+ * index, or -1 for the beginning.
  * @param {unknown} list
- * @param {string} base the beginning of its ids
- * @returns {Whole | undefined} nothing: it is not a record
+ * @param {string} base the prefix of its ids
+ * @returns {Whole | undefined} undefined if it is not a record
  */
 export function wholeFromList(list, base) {
   if (!Array.isArray(list)) return undefined;

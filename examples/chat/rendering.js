@@ -1,5 +1,5 @@
-// examples/chat/rendering.js — a model's answer as HTML. Libraries render and sanitise it; it is never trusted. Links open in
-// a new tab, and code has a button that copies it. Loaded by markdown.js.
+// examples/chat/rendering.js — renders a model's answer as HTML. Libraries render and sanitise it; it is never trusted. Links
+// open in a new tab, and code has a copy button. Loaded by markdown.js.
 
 import DOMPurify from 'dompurify';
 import { marked } from 'marked';
@@ -19,7 +19,7 @@ marked.use({
       `<code class="math ${isBlock ? 'block' : 'inline'}">${escaped(text)}</code>`,
   })),
   renderer: {
-    // pictures must not load: only their description, with a link
+    // images must not load, so only their description is shown, with a link
     image: ({ href, text }) => `<a href="${escaped(href)}">Picture: ${escaped(text || href)}</a>`,
   },
 });
@@ -52,7 +52,7 @@ DOMPurify.addHook('uponSanitizeAttribute', (node, data) => {
 });
 
 /**
- * Keeps "123." alone as an answer, and not as the beginning of a list without text.
+ * Shows the answer "123." as text, not as the beginning of an empty list.
  * @param {string} text
  */
 const withoutEmptyList = (text) => text.replace(/^(\s*\d+)([.)]\s*)$/, '$1\\$2');
@@ -70,7 +70,7 @@ export function render(element, text, isWhole) {
     link.rel = 'noopener noreferrer';
   }
   for (const box of element.querySelectorAll('input')) {
-    if (box.type !== 'checkbox' || !box.disabled) box.remove(); // task lists have disabled checkboxes only
+    if (box.type !== 'checkbox' || !box.disabled) box.remove(); // task lists have only disabled checkboxes
   }
   for (const image of element.querySelectorAll('img'))
     image.replaceWith(image.alt ? `Picture: ${image.alt}` : '');

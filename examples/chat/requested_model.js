@@ -1,5 +1,5 @@
-// examples/chat/requested_model.js — the requested model, which has an address, is a file of the user, or is in the store. The
-// last model that answered is remembered.
+// examples/chat/requested_model.js — the requested model, which has a URL, is a user's file, or is in the store. The model that
+// was used last is remembered.
 
 import { keepJson, readJson } from './local_storage.js';
 import { models } from './models.js';
@@ -8,8 +8,8 @@ import { settings } from './settings.js';
 /** @typedef {import('./models.js').ModelChoice} ModelChoice */
 /** @typedef {import('./records.js').ModelName} ModelName */
 /**
- * `kept` is the fingerprint of an imported file in the store. `mmproj` is the file of its encoders,
- * or true for the one in the repository of its address.
+ * `kept` is the fingerprint of an imported file in the store. `mmproj` is the file with its encoders,
+ * or true if they are in the repository of its URL.
  * @typedef {{url: string, mmproj?: true | File} | {file: File[], mmproj?: File} | {kept: string, mmproj?: string | File}} Source
  * @typedef {{name: string, source: Source, isBuiltIn?: boolean}} Wish
  */
@@ -30,7 +30,7 @@ export const temperatureOf = (wish) =>
   models.find(({ url }) => wish && keyOf(wish) === url)?.temperature ?? 0.7;
 
 /**
- * Whether it names encoders, other than a file, which is lost when the page is reloaded.
+ * Returns whether it has encoders that are not a file, which would be lost when the page is reloaded.
  * @param {unknown} mmproj
  * @returns {mmproj is string | true}
  */
@@ -46,7 +46,7 @@ export const modelOf = ({ name, source }) => ({
 
 /**
  * @param {ModelName | undefined} model
- * @returns {Wish | undefined} undefined for a file, which is lost at a reload
+ * @returns {Wish | undefined} undefined for a file, which is lost on reload
  */
 export function wishOf({ name, url, kept, mmproj } = { name: '' }) {
   if (!name) return undefined;
@@ -68,7 +68,7 @@ export function keyOf({ source }) {
 /** @param {Wish} a @param {Wish} b */
 export const isSame = (a, b) => a === b || (keyOf(a) !== '' && keyOf(a) === keyOf(b));
 
-/** @returns {ModelName | undefined} the model that answered last in this browser */
+/** @returns {ModelName | undefined} the model that was used last in this browser */
 export const lastModel = () => readJson(LAST_MODEL);
 
 /** @param {Wish} wish */

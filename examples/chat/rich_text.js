@@ -1,4 +1,4 @@
-// examples/chat/rich_text.js — code in colours and formulas typeset. The libraries for that are not part of the page's first
+// examples/chat/rich_text.js — highlights code and typesets formulas. The libraries for this are not part of the page's first
 // scripts: each is loaded with the first answer that needs it; until then the plain text is shown.
 
 import { make } from './dom.js';
@@ -7,7 +7,7 @@ import { later } from './lazy_modules.js';
 /** Longer code stays plain, because it would block the page. */
 const CODE_MAX = 50_000;
 const FORMULA_MAX = 2_000;
-/** Each piece of an answer renders the same output again, so it is cached. */
+/** The output is cached, because each new piece of an answer would render it again. */
 const KEPT_MAX = 200;
 
 const colouring = later(() => import('./code_colours.js'));

@@ -50,7 +50,7 @@ export function makeWriter(message, body, about, voice) {
       keepSometimes();
     },
     /**
-     * Shows and stores the calls of tools that end a round, before and after they are run.
+     * Shows and stores the tool calls that end a round, before and after they are run.
      * @param {import('./tool_calls.js').Round} round
      */
     call(round) {

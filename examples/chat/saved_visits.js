@@ -1,6 +1,6 @@
-// examples/chat/saved_visits.js — saves the model's state of a conversation, so that it is not read
-// again at the next visit or after another model was used. The state stays in this browser, and is
-// deleted first if storage is short.
+// examples/chat/saved_visits.js — saves the model's state of a conversation, so that it is not
+// recomputed at the next visit or after another model was used. The state stays in this browser, and
+// is deleted first if storage is low.
 
 import { WickError } from 'wick-llm';
 import { note } from './developer.js';
@@ -21,7 +21,7 @@ export { sizeOfStates };
 /** @typedef {import('wick-llm').Engine} Engine */
 /** @typedef {import('wick-llm').ChatMessage} ChatMessage */
 
-/** Below that of a user's question, because this work is for later ones. */
+/** The priority: below a user's question, because this work is for later ones. */
 const PRIORITY = -10;
 
 /** @param {unknown} error @returns {string} */
@@ -46,8 +46,8 @@ let engine;
 let conversation;
 
 /**
- * Adds the pages of a restored session to the prefix cache: after one more token, the engine adds
- * them as the beginning of a prompt.
+ * Adds the pages of a restored session to the prefix cache: the engine adds them as a prompt prefix
+ * after one more token.
  * @param {Engine} own
  * @param {string} id of the conversation
  * @returns {Promise<string>} the outcome
@@ -56,9 +56,9 @@ async function takeUp(own, id) {
   const kept = await readState(id);
   if (!kept) return 'none';
   const { fingerprint } = await own.info();
-  if (fingerprint !== kept.facts.fingerprint) return 'MISMATCH: it was read by another model';
+  if (fingerprint !== kept.facts.fingerprint) return 'MISMATCH: it was read by a different model';
   const { session } = await own.loadState(/** @type {any} */ (kept.bytes));
-  if (!session) return 'no session';
+  if (!session) return 'not restored';
   try {
     const { messages } = kept.facts;
     const body = { messages, session, max_tokens: 1, temperature: 0 };
@@ -110,7 +110,7 @@ export const untilTakenUp = () => taking;
 async function keepOnce({ engine: own, id, messages }) {
   const { pageBytes, pageTokens } = await own.kvStats();
   const guess = ((await own.countTokens(messages)) * pageBytes) / pageTokens;
-  if (!fits(guess)) return `${formatBytes(guess)} is too much to store`;
+  if (!fits(guess)) return `${formatBytes(guess)} is too large to store`;
   const { fingerprint } = await own.info();
   const session = await own.createSession();
   try {
@@ -140,10 +140,10 @@ let isKeeping = false;
 /**
  * @param {Engine} own the engine that has just answered
  * @param {string} id of the conversation
- * @param {ChatMessage[]} messages those that it has read
+ * @param {ChatMessage[]} messages that it has read
  */
 export async function keepState(own, id, messages) {
-  if (messages.some(({ content }) => Array.isArray(content))) return; // images are read again
+  if (messages.some(({ content }) => Array.isArray(content))) return; // images are not saved, so they would be recomputed
   next = { engine: own, id, messages };
   const known = read.get(own) ?? new Set();
   read.set(own, known.add(id));
@@ -163,7 +163,7 @@ export async function keepState(own, id, messages) {
 /** Removes the saved states of all conversations. */
 export async function forget() {
   next = undefined;
-  await removeStates().catch(() => {}); // there is no storage
+  await removeStates().catch(() => {}); // no storage is available
   note('Next visit', 'nothing is saved');
 }
 

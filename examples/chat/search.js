@@ -1,11 +1,11 @@
-// examples/chat/search.js — finds conversations by their messages, titles and drafts. MiniSearch
-// has the index, which is built at the first search, and again after changes.
+// examples/chat/search.js — finds conversations by their messages, titles and drafts. The index
+// (MiniSearch) is built at the first search and rebuilt after changes.
 
 import MiniSearch from 'minisearch';
 import { listenToAll } from './tabs.js';
 import { keeper } from './write_queue.js';
 
-/** `around` is the text where the words were found, `words` are these. @typedef {{conversation: string, around: string, words: string[]}} Found */
+/** `around` is the text where `words` were found. @typedef {{conversation: string, around: string, words: string[]}} Found */
 
 const RESULTS_MAX = 50;
 const LETTERS_BEFORE = 30;

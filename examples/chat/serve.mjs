@@ -1,4 +1,4 @@
-// examples/chat/serve.mjs — builds the page and serves it, with the models that set-up has installed: `make demo`.
+// examples/chat/serve.mjs — builds and serves the page with the models that tools/setup.sh has installed: `make demo`.
 //   node examples/chat/serve.mjs [--port 8080]
 
 import { existsSync, statSync } from 'node:fs';
@@ -8,7 +8,7 @@ import { parseArgs } from 'node:util';
 import { serve } from '../../tools/serve.mjs';
 import { buildChat, site } from './build.mjs';
 
-/** `tools/setup.sh smollm2` installs it. Neither the site nor the package ships it. */
+/** The model that `tools/setup.sh smollm2` installs. Neither the site nor the package contains it. */
 const installed = [
   {
     id: 'smollm2-135m',
@@ -21,7 +21,7 @@ const installed = [
 ];
 const folder = resolve(dirname(fileURLToPath(import.meta.url)), '../../.toolchain/models');
 
-/** @returns {import('./models.js').ServedModel[]} those that are here */
+/** @returns {import('./models.js').ServedModel[]} the installed models */
 const servedModels = () =>
   installed
     .filter(({ file }) => existsSync(resolve(folder, file)))
@@ -46,4 +46,4 @@ async function serveAt(port) {
 }
 
 const server = await serveAt(Number(values.port));
-console.log(`\nWick chat: ${server.url}   (Ctrl-C ends it)\n`);
+console.log(`\nWick chat: ${server.url}   (press Ctrl-C to stop)\n`);

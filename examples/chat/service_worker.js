@@ -1,6 +1,6 @@
-// examples/chat/service_worker.js — the page, or pages of one folder, without a network: their
-// files are cached, all from the same build. The page itself is fetched from the network if there
-// is one, and names the newest build; other files are served from the cache as long as that has the
+// examples/chat/service_worker.js — makes the page, or the pages in one folder, work offline: their
+// files are cached, all from the same build. The page itself is fetched from the network if possible
+// and contains the name of the newest build; other files are served from the cache if it has the
 // same build. Responses are stored with their headers, so a cross-origin isolated page stays
 // isolated and can use threads. If the server cannot isolate the page, the worker does.
 
@@ -17,7 +17,7 @@ const scope = /** @type {any} */ (globalThis);
 const PREFIX = `wick-chat ${scope.registration.scope} `;
 const KEPT = PREFIX + build.version;
 /**
- * This cache exists, and is empty, while the page that was served last belongs to a newer build.
+ * The name of a cache that exists, empty, while the page that was served last belongs to a newer build.
  */
 const NEWER = `${PREFIX}newer`;
 
@@ -80,7 +80,7 @@ scope.addEventListener('install', (/** @type {any} */ event) => {
   event.waitUntil(keep());
 });
 scope.addEventListener('activate', (/** @type {any} */ event) => {
-  // The claim is not awaited: Firefox answers it when all workers of the page have started, and a worker that
+  // The claim is not awaited: Firefox resolves it when all workers of the page have started, and a worker that
   // starts meanwhile waits for this worker to be activated.
   event.waitUntil(forgetOthers().then(() => void scope.clients.claim()));
 });

@@ -15,14 +15,14 @@ import { toolsTold } from './tools.js';
 /** @type {Readonly<Settings>} */
 const defaults = {
   system: '',
-  temperature: undefined, // the one that suits the model
+  temperature: undefined, // recommended for the model
   topK: 40,
   topP: 0.95,
   minP: 0.05,
   repeatPenalty: 1,
   maxTokens: 1024,
   seed: undefined,
-  context: undefined, // the engine's own choice
+  context: undefined, // chosen by the engine
   threads: undefined,
   remember: true,
   theme: '',
@@ -39,10 +39,10 @@ const key = 'wick-chat-settings';
 /** @type {Settings} */
 export const settings = { ...defaults, ...readJson(key) };
 
-/** Settings of this browser; all others belong to a conversation. */
+/** Settings that belong to this browser; all others belong to a conversation. */
 const common = ['threads', 'remember', 'theme', 'ahead'];
 
-/** @returns {Record<string, unknown>} those of the conversation that is open */
+/** @returns {Record<string, unknown>} the settings of the open conversation */
 export const settingsToKeep = () =>
   Object.fromEntries(Object.entries(settings).filter(([name]) => !common.includes(name)));
 
@@ -84,7 +84,7 @@ export function contextWanted() {
   return wanted > CONTEXT_USUAL ? Math.min(wanted, CONTEXT_MAX) : undefined;
 }
 
-/** The tools that a prompt of this conversation names. @returns {{tools?: typeof toolsTold}} */
+/** Returns the tools in this conversation's prompts. @returns {{tools?: typeof toolsTold}} */
 export const toolsOfPrompt = () => (settings.tools ? { tools: toolsTold } : {});
 
 const store = () => keepJson(key, settings);
@@ -95,7 +95,7 @@ const form = /** @type {HTMLFormElement} */ (byId('settings-form'));
 /** @param {string} name @returns {HTMLInputElement} */
 const field = (name) => /** @type {HTMLInputElement} */ (form.elements.namedItem(name));
 
-/** The colours of the window around the page. */
+/** Sets the colours of the window around the page. */
 const frames = [...document.querySelectorAll('meta[name="theme-color"]')].map((element) => {
   const meta = /** @type {HTMLMetaElement} */ (element);
   return { meta, media: meta.media };
@@ -116,7 +116,7 @@ function fillForm() {
   // its sizes arrive with the model's information
   const wanted = String(contextWanted() ?? '');
   /** @type {HTMLElement} */ (field('context')).replaceChildren(
-    new Option(wanted ? `${wanted} tokens` : 'as usual', wanted),
+    new Option(wanted ? `${wanted} tokens` : 'default', wanted),
   );
   for (const name of [...numbers, 'system']) {
     const value = /** @type {Record<string, unknown>} */ (settings)[name];

@@ -1,14 +1,14 @@
-// examples/chat/shortcuts.js — the list of keyboard shortcuts, which a shortcut opens.
+// examples/chat/shortcuts.js — the list of keyboard shortcuts, which itself has a shortcut.
 
 import { byId, hasTouchScreen, make } from './dom.js';
 
 /** @type {[keys: string, what: string][]} */
 const shortcuts = [
   ['Enter', 'send the message'],
-  ['Shift+Enter', 'a new line'],
+  ['Shift+Enter', 'start a new line'],
   ['Escape', 'stop the answer, or close the open dialog'],
   ['Ctrl+K', 'search all conversations'],
-  ['Ctrl+Shift+O', 'a new chat'],
+  ['Ctrl+Shift+O', 'start a new chat'],
   ['Up, Down', 'move in the list of conversations'],
   ['?', 'show this list (outside of text fields)'],
 ];

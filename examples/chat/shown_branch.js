@@ -1,5 +1,5 @@
-// examples/chat/shown_branch.js — the branch of a conversation that is shown: its messages'
-// elements, and the later turns of other branches, which stay visible.
+// examples/chat/shown_branch.js — the visible branch of a conversation: the elements of its messages,
+// and the later turns of other branches, which stay visible.
 
 import { showMedia } from './attachments.js';
 import { byId, make } from './dom.js';

@@ -1,5 +1,5 @@
-// examples/chat/specs.js — parses the name of a model as users type or paste it: an address, a page
-// of the hub, a repository, a file in one, or words to search for.
+// examples/chat/specs.js — parses a model name that a user types or pastes: a URL, a page on the hub,
+// a repository, a file in one, or words to search for.
 
 import { decoded, parseUrl } from './hub.js';
 
@@ -9,10 +9,10 @@ import { decoded, parseUrl } from './hub.js';
  */
 
 const REPOSITORY = /^(?:hf:)?([\w.-]+\/[\w.-]+?)(?:@([\w.-]+))?(?:\/(.+\.gguf)|:([\w.-]+))?\/?$/i;
-/** The path of a hub's page: repository, kind of page, revision, path. */
+/** The path of a page on the hub: repository, kind of page, revision, path. */
 const PAGE = /^\/([\w.-]+\/[\w.-]+)(?:\/(tree|blob|resolve|raw)\/([^/]+)(?:\/(.*))?)?\/?$/;
 
-/** Addresses with schemes other than the web's. */
+/** Matches URLs with schemes other than http and https. */
 const OTHER_SCHEME = /^(?!https?:)(?:[a-z][a-z\d+.-]*:\/\/|(?:about|blob|data|file|javascript):)/i;
 
 /** @param {string} path */
@@ -29,20 +29,19 @@ function ofPage(url, hub) {
 
 /**
  * @param {string} typed
- * @param {string} hub its address, without a slash at the end
- * @param {string} [base] for addresses such as `models/own.gguf`
+ * @param {string} hub its URL, without a trailing slash
+ * @param {string} [base] for relative URLs such as `models/own.gguf`
  * @returns {Spec}
  */
 export function specOf(typed, hub, base) {
   const text = typed.trim();
   if (text === '') return { kind: 'none' };
-  if (OTHER_SCHEME.test(text))
-    return { kind: 'none', why: 'The address must begin with https://.' };
+  if (OTHER_SCHEME.test(text)) return { kind: 'none', why: 'The URL must begin with https://.' };
   if (/^https?:\/\//i.test(text)) {
     const url = parseUrl(text);
     if (!url) return { kind: 'none' };
     if (url.username || url.password)
-      return { kind: 'none', why: 'The address must not contain a user name or a password.' };
+      return { kind: 'none', why: 'The URL must not contain a user name or a password.' };
     return url.origin === new URL(hub).origin ? ofPage(url, hub) : { kind: 'file', url: url.href };
   }
   if (/^[\w-]+(\.[\w-]+)+\//.test(text)) {

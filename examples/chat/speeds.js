@@ -1,5 +1,5 @@
-// examples/chat/speeds.js — measured speeds of models on this machine, by the bytes of weights that
-// are read for a token.
+// examples/chat/speeds.js — measured speeds of models on this machine, by the bytes of weights read
+// per token.
 
 import { keepJson, readList } from './local_storage.js';
 
@@ -10,7 +10,7 @@ const SPEEDS_MAX = 12;
 
 /**
  * @param {import('wick-llm').ModelInspection} found
- * @returns {number} bytes of weights that are read for a token
+ * @returns {number} the bytes of weights read per token
  */
 export function activeBytesOf({ tensors, metadata }) {
   const number = (/** @type {string} */ end) =>
@@ -19,13 +19,13 @@ export function activeBytesOf({ tensors, metadata }) {
   const share = all > 0 && used > 0 ? used / all : 1;
   const hasOutput = tensors.some(({ name }) => name === 'output.weight');
   return tensors.reduce((sum, { name, size_bytes: bytes }) => {
-    if (name === 'token_embd.weight' && hasOutput) return sum; // a row of it
+    if (name === 'token_embd.weight' && hasOutput) return sum; // only one row is read
     return sum + (/_exps\b/.test(name) ? bytes * share : bytes);
   }, 0);
 }
 
 /**
- * The bytes of weights that are read for a token, by engine.
+ * The bytes of weights read per token, by engine.
  * @type {WeakMap<import('wick-llm').Engine, number>}
  */
 const readBytes = new WeakMap();
@@ -46,7 +46,7 @@ export const speedsHere = () =>
   readList(SPEEDS).filter((one) => one?.bytes > 0 && one.tokensPerSecond > 0);
 
 /**
- * Stores the speed that an answer has shown; only the newest for each size is kept.
+ * Stores the speed measured for an answer; only the newest for each size is kept.
  * @param {number} bytes of the model's weights
  * @param {number} tokensPerSecond
  */

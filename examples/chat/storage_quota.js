@@ -11,14 +11,14 @@ import { keyOf } from './requested_model.js';
 import { forget, sizeOfStates } from './saved_visits.js';
 import { keeper } from './write_queue.js';
 
-/** Below this many bytes the user is warned. */
+/** The user is warned if fewer bytes are free. */
 const FREE_BYTES_MIN = 20e6;
 const FREE_SHARE_MIN = 0.03;
 const QUESTIONS_BEFORE_ASKING = 3;
-/** The number of models offered for deletion; the list of models has all. */
+/** The number of models offered for deletion; the model list contains all of them. */
 const MODELS_MAX = 3;
 const BOOKS_MAX = 3;
-/** The key that records the request, as a page or as an installed application. */
+/** The key that records whether the request was made as a page or as an installed application. */
 const ASKED = 'wick-chat-persist';
 
 const box = byId('room');
@@ -28,7 +28,7 @@ const box = byId('room');
 let questions = 0;
 
 /**
- * Requests persistence when there is something to lose: after some questions, or at once.
+ * Requests persistence when there is something to lose: after some questions, or immediately.
  * @param {boolean} [isPrecious]
  */
 export async function askToPersist(isPrecious = false) {
@@ -38,7 +38,7 @@ export async function askToPersist(isPrecious = false) {
     if (keeper.store.kind === 'memory') return;
     const as = isInstalled() ? 'installed' : 'page';
     if (localStorage.getItem(ASKED) === as) return;
-    localStorage.setItem(ASKED, as); // only once each, because some browsers show a question
+    localStorage.setItem(ASKED, as); // only once each, because some browsers prompt the user
     if ((await navigator.storage.persisted()) || (await navigator.storage.persist())) return;
     if (isSafari() && !isInstalled()) showNotice(UNKEPT);
   } catch {
@@ -73,7 +73,7 @@ async function deletedButtons() {
   return [freeing(what, () => keeper.store.remove(ids))];
 }
 
-/** Deleted books, and saved states of others, the largest first. @returns {Promise<HTMLElement[]>} */
+/** Lists deleted books, and saved states of the others, the largest first. @returns {Promise<HTMLElement[]>} */
 async function bookButtons() {
   const store = await import('./book_store.js');
   const { books, readings } = await store.listBooks();
@@ -98,7 +98,7 @@ async function bookButtons() {
 }
 
 /**
- * Models that are not answering now, the longest unused one first.
+ * Lists the models that are not in use, the least recently used first.
  * @returns {Promise<HTMLElement[]>}
  */
 async function modelButtons() {
@@ -156,7 +156,7 @@ async function show(text, ways = []) {
   box.hidden = false;
 }
 
-/** The reason that this tab's writes are not stored. @type {string | undefined} */
+/** The reason why this tab's writes are not stored. @type {string | undefined} */
 let trouble;
 
 /** @param {unknown} error */

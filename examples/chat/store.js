@@ -11,7 +11,7 @@ import { erased, RECORD_VERSION, wholeFromList } from './records.js';
 /** @typedef {import('./records.js').Whole} Whole */
 /** @typedef {import('./tabs.js').News} News */
 
-/** The key of a page version with a single conversation. */
+/** The key used by earlier versions of the page, which had a single conversation. */
 const FORMER = 'wick-chat-conversation';
 const KEPT_AFTER_DELETION_MS = 30 * 24 * 60 * 60 * 1000;
 
@@ -47,7 +47,7 @@ export class Store {
     return all.filter(isKnown);
   }
 
-  /** @returns {Promise<{conversations: Conversation[], drafts: Draft[]}>} the entries of the list */
+  /** @returns {Promise<{conversations: Conversation[], drafts: Draft[]}>} the list's entries */
   async overview() {
     return this.#database.run('readonly', async (rows) => ({
       conversations: (await rows.all('conversations')).filter(isKnown),
@@ -77,7 +77,7 @@ export class Store {
     return this.#database.run('readonly', (rows) => rows.get('drafts', id));
   }
 
-  /** @returns {Promise<{conversations: Conversation[], turns: Turn[], drafts: Draft[]}>} all there is */
+  /** @returns {Promise<{conversations: Conversation[], turns: Turn[], drafts: Draft[]}>} all records */
   async everything() {
     return this.#database.run('readonly', async (rows) => ({
       conversations: (await rows.all('conversations')).filter(isKnown),
@@ -122,7 +122,7 @@ export class Store {
 
   /**
    * @param {import('./database.js').Rows} rows
-   * @param {Turn} turn that becomes the one shown after its parent
+   * @param {Turn} turn to show after its parent
    */
   async #showAfter(rows, turn) {
     if (turn.parent === '') return;
@@ -194,7 +194,7 @@ export class Store {
   // ---- drafts ----
 
   /**
-   * Stores the typed text. A conversation is created by its first letter, and removed if it becomes
+   * Stores the typed text. The first letter creates a conversation, which is removed if it becomes
    * empty.
    * @param {Conversation} conversation
    * @param {Draft} draft
@@ -219,7 +219,7 @@ export class Store {
 
   /**
    * Assigns a draft to another tab.
-   * @param {Draft} draft of a tab that was closed
+   * @param {Draft} draft from a closed tab
    * @param {Draft} own
    */
   async adoptDraft(draft, own) {
@@ -247,7 +247,7 @@ export class Store {
     return isNew;
   }
 
-  /** Deletes for good. @param {string[]} ids */
+  /** Deletes conversations permanently. @param {string[]} ids */
   async remove(ids) {
     await this.#database.run('readwrite', async (rows) => {
       for (const id of ids) {

@@ -2,7 +2,7 @@
 
 /** @typedef {import('./store.js').Store} Store */
 
-/** Conversations begun in memory are stored from now on. @param {Store} memory @param {Store} disk */
+/** Moves conversations that were started in memory to disk. @param {Store} memory @param {Store} disk */
 export async function moveToDisk(memory, disk) {
   const { conversations, turns } = await memory.everything();
   for (const conversation of conversations) {
@@ -11,7 +11,7 @@ export async function moveToDisk(memory, disk) {
   }
 }
 
-/** The open conversation moves from the disk to memory. @param {Store} disk @param {Store} memory @param {string} open its id */
+/** Moves the open conversation from disk to memory. @param {Store} disk @param {Store} memory @param {string} open its id */
 export async function moveToMemory(disk, memory, open) {
   const whole = await disk.open(open);
   if (whole) await memory.takeIn(whole);

@@ -1,4 +1,4 @@
-// examples/chat/tabs.js — the tabs of this page: the open ones, and the messages between them.
+// examples/chat/tabs.js — the open tabs of this page, and the messages between them.
 
 import { newId } from './records.js';
 
@@ -7,7 +7,7 @@ import { newId } from './records.js';
 const LOCK = 'wick-chat-tab ';
 const FORMER = 'wick-chat-tab';
 
-/** This one. */
+/** The id of this tab. */
 export const tab = newId();
 
 function leaveName() {
@@ -19,8 +19,8 @@ function leaveName() {
 }
 
 /**
- * The previous page in this tab: after a reload, its lock may not have been released yet. A page
- * records its id when it is closed, so a duplicated tab, which begins with a copy of the session
+ * Returns the previous page in this tab, whose lock may not have been released yet after a reload. A
+ * page records its id when it is closed, so a duplicated tab, which starts with a copy of the session
  * storage, does not find it.
  * @returns {string | null}
  */
@@ -29,10 +29,10 @@ function takeFormer() {
     const former = sessionStorage.getItem(FORMER);
     sessionStorage.removeItem(FORMER);
     addEventListener('pagehide', leaveName);
-    addEventListener('pageshow', () => sessionStorage.removeItem(FORMER)); // it has come back
+    addEventListener('pageshow', () => sessionStorage.removeItem(FORMER)); // the page was restored
     return former;
   } catch {
-    return null; // no storage here
+    return null; // no storage
   }
 }
 

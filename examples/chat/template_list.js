@@ -1,16 +1,16 @@
-// examples/chat/template_list.js — chat templates for models whose file has none, by the families that use them.
+// examples/chat/template_list.js — chat templates for models whose file has none, by model family.
 
-/** `source` is Jinja; `stops` end an answer if the model does not know the template's own marks.
+/** `source` is Jinja; `stops` end an answer if the model does not know the template's own tags.
  * @typedef {{id: string, name: string, source: string, stops: string[]}} Template */
 
 const GENERATION = (/** @type {string} */ text) =>
   `{% if add_generation_prompt %}${text}{% endif %}`;
 
-/** The system's message precedes the first question. */
+/** Puts the system message before the first question. */
 const WITH_SYSTEM = `{%- set ns = namespace(before='') -%}{%- for message in messages -%}
 {%- if message.role == 'system' -%}{%- set ns.before = message.content ~ '\\n\\n' -%}`;
 
-/** Only the text. A space separates the user's text from the text before it. */
+/** Renders only the text. A space separates the user's text from the text before it. */
 const PLAIN = `{%- for message in messages -%}
 {%- if message.role == 'system' -%}{{ message.content ~ '\\n\\n' }}
 {%- else -%}
@@ -22,7 +22,7 @@ const PLAIN = `{%- for message in messages -%}
 
 /** @type {Template[]} */
 export const templates = [
-  { id: 'plain', name: 'None: the model continues a text', source: PLAIN, stops: [] },
+  { id: 'plain', name: 'None: the model continues your text', source: PLAIN, stops: [] },
   { id: 'chatml', name: 'ChatML', source: 'chatml', stops: ['<|im_end|>'] },
   {
     ...{ id: 'llama3', name: 'Llama 3', stops: ['<|eot_id|>'] },

@@ -24,7 +24,7 @@ export const trial = [
 ];
 
 /**
- * A file has the same name before it is stored and in the store.
+ * Returns the model's key, which for a file is the same before it is stored and in the store.
  * @param {Wish} wish
  * @returns {string}
  */

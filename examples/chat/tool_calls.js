@@ -1,4 +1,4 @@
-// examples/chat/tool_calls.js — answers in which the model calls tools: the calls of a reply are
+// examples/chat/tool_calls.js — answers in which the model calls tools: the calls in a reply are
 // shown, then run, and the model continues with their results.
 
 import { make } from './dom.js';
@@ -13,14 +13,14 @@ import { runTool } from './tools.js';
 /** The text of a reply before its calls, and the calls. @typedef {{content: string, calls: Call[]}} Round */
 /** @typedef {import('../models/words.js').Chunk & {isEarly?: boolean, round?: Round}} Chunk */
 
-/** The limit of rounds, after which the model answers without tools. */
+/** The maximum number of rounds, after which the model answers without tools. */
 const ROUNDS_MAX = 8;
 const CALLS_MAX = 16;
 /**
- * The limit of letters in arguments and results. Longer ones are cut, and are not passed to a tool.
+ * The maximum length of arguments and results. Longer ones are cut, and are not passed to a tool.
  */
 const TEXT_MAX = 100_000;
-/** The number of their letters that are shown, and the limit of a name. */
+/** The number of their characters that are shown, and the maximum length of a name. */
 const SHOWN_MAX = 2000;
 const NAME_MAX = 200;
 
@@ -52,9 +52,9 @@ function collect({ calls }, { choices: [choice] }) {
 }
 
 /**
- * The chunks of an answer, over all of its rounds. A chunk with `round` arrives before the round's calls are run, and once more
+ * Yields the chunks of an answer, over all its rounds. A chunk with `round` arrives before the round's calls are run, and again
  * with their results.
- * @param {ChatMessage[]} messages those before the answer
+ * @param {ChatMessage[]} messages before the answer
  * @param {(messages: ChatMessage[], isLast: boolean) => Promise<AsyncIterable<ChatCompletionChunk>>} ask
  * @param {AbortSignal} signal
  * @returns {AsyncGenerator<Chunk>}
@@ -102,7 +102,7 @@ function cardOf({ name, arguments: json, result }) {
 }
 
 /**
- * @param {HTMLElement} body that of the answer, before which they are shown
+ * @param {HTMLElement} body of the answer, before which they are shown
  * @param {Round[]} [rounds]
  */
 export function showCalls(body, rounds = []) {
@@ -118,7 +118,7 @@ export function showCalls(body, rounds = []) {
   body.before(list);
 }
 
-/** The limit of an answer that was continued several times. */
+/** The maximum length of an answer that was continued several times. */
 const KEPT_MAX = 100;
 
 /** @param {unknown} list of unknown origin @returns {Round[] | undefined} */

@@ -1,5 +1,5 @@
-// examples/chat/tools.js — the tools of a conversation that allows them: a clock and a calculator. They read no data
-// of the user and change nothing.
+// examples/chat/tools.js — the tools in conversations that allow them: a clock and a calculator. They do not read user data
+// and change nothing.
 
 /** @typedef {{description: string, schema: object, run: (argument: any) => unknown}} Tool */
 
@@ -8,7 +8,7 @@ const TEXT_MAX = 200;
 /** @param {unknown} value @param {string} name */
 function shortText(value, name) {
   if (typeof value !== 'string') throw new Error(`${name} must be a string`);
-  if (value.length > TEXT_MAX) throw new Error(`${name} has at most ${TEXT_MAX} characters`);
+  if (value.length > TEXT_MAX) throw new Error(`${name} must have at most ${TEXT_MAX} characters`);
   return value;
 }
 
@@ -46,7 +46,7 @@ export const tools = {
   },
 };
 
-/** The tools in the form that describes them to the model. */
+/** The tool descriptions for the model. */
 export const toolsTold = Object.entries(tools).map(([name, { description, schema }]) => ({
   type: /** @type {const} */ ('function'),
   function: { name, description, parameters: schema },
@@ -65,11 +65,10 @@ export async function knowsTools(engine) {
 /** @param {string} name @param {string} json arguments @returns {Promise<string>} the message to the model: the result, or the error */
 export async function runTool(name, json) {
   try {
-    if (!Object.hasOwn(tools, name))
-      throw new Error(`there is no tool named ${name.slice(0, TEXT_MAX)}`);
+    if (!Object.hasOwn(tools, name)) throw new Error(`unknown tool ${name.slice(0, TEXT_MAX)}`);
     const argument = JSON.parse(json);
     if (typeof argument !== 'object' || argument === null)
-      throw new Error('arguments are an object');
+      throw new Error('arguments must be an object');
     return String(await tools[name].run(argument));
   } catch (error) {
     return `Error: ${/** @type {Error} */ (error).message}`;

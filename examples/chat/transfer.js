@@ -1,6 +1,6 @@
-// examples/chat/transfer.js — conversations as files: JSON contains the whole conversation,
-// Markdown the branch that is shown. Both can be read in again. Imported conversations never
-// replace existing ones.
+// examples/chat/transfer.js — exports and imports conversations: JSON contains the whole conversation,
+// Markdown the visible branch. Both can be imported again. Imported conversations never replace
+// existing ones.
 
 import { erased, wholeFrom } from './records.js';
 import { allAfter, fromTurns, isForgotten, shownAfter } from './tree.js';
@@ -10,7 +10,7 @@ import { allAfter, fromTurns, isForgotten, shownAfter } from './tree.js';
 const FORMAT = 'wick-chat';
 const FORMAT_VERSION = 1;
 const names = { user: '## You', assistant: '## Model' };
-/** A line of a message that looks like one of ours gets a backslash, which Markdown does not show. */
+/** Matches lines of a message that look like our headings: they get a backslash, which Markdown does not show. */
 const heading = /^(\\*)(## (?:You|Model)|## Call: .*|# .*)$/;
 const CALL = '## Call: ';
 
@@ -23,7 +23,7 @@ export const toJson = (wholes) =>
   );
 
 /**
- * Empties forgotten turns, which keep their places so that the others keep theirs.
+ * Empties forgotten turns but keeps them, so that the other turns keep their positions.
  * @param {Whole} whole
  * @returns {Whole}
  */
@@ -63,7 +63,7 @@ const roundLines = ({ content, calls }) => [
 ];
 
 /**
- * The line for an image or a recording, whose bytes are only in JSON.
+ * Returns the line for an image or a recording, whose bytes are only in JSON.
  * @param {import('./attachments.js').Medium} medium
  * @returns {string}
  */
@@ -180,7 +180,7 @@ const unescaped = (_, slashes, rest) => `${slashes.slice(1)}${rest}`;
  * @param {string} text the content of a file
  * @param {string} name its name
  * @returns {Whole[]} conversations with new ids
- * @throws {Error} if the file has no conversations, or those of a newer page
+ * @throws {Error} if the file has no conversations, or was written by a newer page
  */
 export function readConversations(text, name) {
   /** @type {any} */
@@ -193,7 +193,7 @@ export function readConversations(text, name) {
     throw new Error(`${name} is not a file that this page exported`);
   }
   if (found?.format !== FORMAT || !Array.isArray(found.conversations)) {
-    throw new Error(`${name} has no conversations of this page`);
+    throw new Error(`${name} has no conversations from this page`);
   }
   if (!(found.version <= FORMAT_VERSION)) {
     throw new Error(`${name} was written by a newer page (version ${found.version})`);

@@ -2,7 +2,7 @@
 // question, or variants of an answer. One of them is shown.
 
 /** @typedef {import('./records.js').Turn} Turn */
-/** The parent of messages: one of them, or the beginning. `shown` is an id. @typedef {{children: Message[], shown?: string}} Place */
+/** The parent of messages: a message, or the beginning. `shown` is an id. @typedef {{children: Message[], shown?: string}} Place */
 /** @typedef {Omit<Turn, 'parent' | 'conversation' | 'version'> & Place & {parent: Place}} Message */
 
 /** @returns {Place} */
@@ -13,7 +13,7 @@ export const idOf = (place) => ('id' in place ? /** @type {Message} */ (place).i
 
 /**
  * @param {Place} place
- * @returns {Message | undefined} the newest child, unless another one was chosen
+ * @returns {Message | undefined} the chosen child, or the newest one
  */
 export const shownChild = ({ children, shown }) =>
   children.find(({ id }) => id === shown) ?? children.at(-1);
@@ -24,7 +24,7 @@ const byTime = (a, b) => a.created - b.created || (a.id < b.id ? -1 : 1);
 /**
  * @param {Place} parent
  * @param {Omit<Turn, 'parent' | 'conversation' | 'version'>} said
- * @returns {Message} the message, which is not shown if another one is
+ * @returns {Message} the message, which is not shown if another one was chosen
  */
 export function insert(parent, said) {
   parent.shown = shownChild(parent)?.id ?? said.id;
@@ -37,7 +37,7 @@ export function insert(parent, said) {
 /**
  * @param {Place} parent
  * @param {Omit<Turn, 'parent' | 'conversation' | 'version'>} said
- * @returns {Message} the message, which is shown from now on
+ * @returns {Message} the message, which is now shown
  */
 export function add(parent, said) {
   const message = insert(parent, said);
@@ -47,7 +47,7 @@ export function add(parent, said) {
 
 /**
  * @param {Message} message that has no message after it
- * @param {string} [shown] the message to show in its place
+ * @param {string} [shown] the message to show instead
  */
 export function removeLeaf(message, shown) {
   const { parent } = message;
@@ -80,7 +80,7 @@ export function isForgotten({ role, forgotten, parent }) {
 
 /**
  * @param {Place} place
- * @returns {Message | undefined} the message with that id, at the place or after it
+ * @returns {Message | undefined} the message with that id, at this place or after it
  */
 export function find(place, /** @type {string} */ id) {
   const open = [...place.children];

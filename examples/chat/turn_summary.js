@@ -7,11 +7,11 @@ import { messagesOf } from './answer_request.js';
 
 const SUMMARY_TOKENS = 200;
 const ASKED =
-  'Summarise our conversation so far in at most five sentences. Keep names, numbers and decisions. Write the summary alone.';
+  'Summarise our conversation so far in at most five sentences. Keep names, numbers and decisions. Write only the summary.';
 
 /**
  * @param {import('wick-llm').Engine} engine
- * @param {Message[]} path the turns to fold; of turns that are too long for the context, the end
+ * @param {Message[]} path the turns to fold; if they are too long for the context, only their end is used
  * @returns {Promise<string>}
  */
 export async function summarise(engine, path) {

@@ -1,6 +1,6 @@
-// examples/chat/viewport.js — adapts the page to a screen keyboard. The keyboard of iOS covers a page instead of resizing it,
-// so the page is made as high as its visible part. Whenever a keyboard opens, the end of the
-// visible part of the conversation stays visible.
+// examples/chat/viewport.js — adapts the page to an on-screen keyboard. On iOS, the keyboard covers a page instead of resizing
+// it, so the page is made as high as its visible part. When a keyboard opens, the end of the visible
+// part of the conversation stays visible.
 
 import { byId, hasTouchScreen } from './dom.js';
 
@@ -18,14 +18,14 @@ function fit() {
   scrollTo(0, 0); // the browser has scrolled the field into view
 }
 
-/** Browsers keep the beginning of a box's visible content when its height changes. */
+/** Keeps the end in view, because browsers keep the start of a box's visible content when its height changes. */
 function keepEnd() {
   const log = byId('log');
   let height = log.clientHeight;
   new ResizeObserver(() => {
     const lost = height - log.clientHeight;
     height = log.clientHeight;
-    // a box that grows where it was scrolled to the end stays there without help
+    // a box that grows while it is scrolled to the end stays there automatically
     const isAtEnd = lost < 0 && log.scrollHeight - log.scrollTop - log.clientHeight < 2;
     if (byId('welcome').hidden && !isAtEnd) log.scrollBy({ top: lost, behavior: 'instant' });
   }).observe(log);

@@ -1,6 +1,6 @@
-// examples/chat/words.js — the words of an answer: for each, the model shows alternatives with
-// their probabilities. Choosing one continues from there in a separate version. This file is loaded
-// when it is first needed.
+// examples/chat/words.js — the words of an answer: for each, the page shows the model's alternatives
+// with their probabilities. Choosing one continues from there in a separate version. This file is
+// loaded when it is first needed.
 
 import { messagesOf } from './answer_request.js';
 import { forkBook } from './book.js';
@@ -16,7 +16,7 @@ import { saidUntil } from './tree.js';
 /** @typedef {{text: string, probability: number, isEnd: boolean, canStand: boolean}} Alternative */
 /** @typedef {(message: Message, at: number, piece: string, isEnd: boolean) => unknown} Branch */
 
-/** More are not shown: a page of a hundred thousand elements is slow. */
+/** The maximum number of words, because a page with a hundred thousand elements is slow. */
 const WORDS_MAX = 4000;
 const ALTERNATIVES = 8;
 
@@ -73,7 +73,7 @@ async function endsOf(engine) {
 }
 
 /**
- * Whether a token is one of the model's control marks, which text never contains.
+ * Returns whether a token is one of the model's control tokens, which text never contains.
  * @param {Engine} engine
  * @param {string} text
  */
@@ -188,7 +188,7 @@ function restOf(words, text) {
 /**
  * Shows an answer as words that can be chosen, or as normal text again.
  * @param {Engine} engine @param {Message} message @param {HTMLElement} article @param {Branch}
- * branch continues from another word
+ * branch continues from a different word
  */
 export async function toggleWords(engine, message, article, branch) {
   const body = /** @type {HTMLElement} */ (article.querySelector('.body'));

@@ -34,7 +34,7 @@ export class Keeper {
   }
 
   /**
-   * @param {(error: unknown) => void} listener receives the reason for which writing fails, and
+   * @param {(error: unknown) => void} listener receives the reason why writing fails, and
    * `undefined` once it works again
    */
   onTrouble(listener) {
@@ -82,14 +82,14 @@ export class Keeper {
     this.#run();
   }
 
-  /** @returns {Promise<void>} a promise that settles when no write is waiting, except for room */
+  /** @returns {Promise<void>} a promise that settles when no write is waiting, except for storage space */
   async untilIdle() {
     if (this.#queue.length > 0 && !this.#later)
       await new Promise((settle) => this.#idle.add(() => settle(0)));
   }
 
   async #run() {
-    if (this.#later) for (const { settle } of this.#queue) settle(); // no write waits for room
+    if (this.#later) for (const { settle } of this.#queue) settle(); // writes that wait for storage space do not count
     if (this.#isWriting || this.#later || !this.#store) return;
     this.#isWriting = true;
     let hasFailed = false;
@@ -112,5 +112,5 @@ export class Keeper {
   }
 }
 
-/** This tab's. */
+/** The write queue of this tab. */
 export const keeper = new Keeper();

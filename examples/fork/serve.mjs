@@ -8,4 +8,4 @@ import { buildFork, site } from './build.mjs';
 const { values } = parseArgs({ options: { port: { type: 'string', default: '8082' } } });
 await buildFork();
 const server = await serve({ root: site, port: Number(values.port) });
-console.log(`\nWick forks: ${server.url}   (Ctrl-C ends it)\n`);
+console.log(`\nWick forks: ${server.url}   (press Ctrl-C to stop)\n`);

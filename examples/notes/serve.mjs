@@ -8,4 +8,4 @@ import { buildNotes, site } from './build.mjs';
 const { values } = parseArgs({ options: { port: { type: 'string', default: '8083' } } });
 await buildNotes();
 const server = await serve({ root: site, port: Number(values.port) });
-console.log(`\nWick notes: ${server.url}   (Ctrl-C ends it)\n`);
+console.log(`\nWick notes: ${server.url}   (press Ctrl-C to stop)\n`);

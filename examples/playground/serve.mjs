@@ -8,4 +8,4 @@ import { buildPlayground, site } from './build.mjs';
 const { values } = parseArgs({ options: { port: { type: 'string', default: '8082' } } });
 await buildPlayground();
 const server = await serve({ root: site, port: Number(values.port) });
-console.log(`\nWick playground: ${server.url}   (Ctrl-C ends it)\n`);
+console.log(`\nWick playground: ${server.url}   (press Ctrl-C to stop)\n`);

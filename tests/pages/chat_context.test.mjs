@@ -303,7 +303,7 @@ test('if the storage never answers, the page reports it in half a minute and wor
     const later = setTimeout;
     globalThis.setTimeout = (run, ms, ...rest) => later(run, ms === 30_000 ? 300 : ms, ...rest);`;
   const page = await open({ script });
-  const told = { hasText: 'its storage has not answered for 30 seconds' };
+  const told = { hasText: 'its storage has not responded for 30 seconds' };
   await page.locator('#problem-text', told).waitFor();
   await talk(page, 'A question', 'An answer.');
 });

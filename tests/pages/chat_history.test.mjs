@@ -232,7 +232,7 @@ test('a visitor sees that the page is starting before its scripts have arrived',
   await page.waitForSelector('#send:not([disabled])');
   await page.locator('#loading').waitFor({ state: 'hidden' });
   const said = await page.innerText('#problem-text'); // the address named no model
-  assert.equal(said, '“https://[” is not the address of a model.');
+  assert.equal(said, '“https://[” is not a model URL.');
 });
 
 test('a tab that is duplicated keeps its draft and its answer to itself', {

@@ -49,12 +49,12 @@ describe('names of models', () => {
       (typed) =>
         /** @type {[string, object]} */ ([
           typed,
-          { kind: 'none', why: 'The address must begin with https://.' },
+          { kind: 'none', why: 'The URL must begin with https://.' },
         ]),
     ),
     [
       'https://me:secret@example.org/m.gguf',
-      { kind: 'none', why: 'The address must not contain a user name or a password.' },
+      { kind: 'none', why: 'The URL must not contain a user name or a password.' },
     ],
     [
       `${hub}/o/r/blob/main/%E0%A4.gguf`,

@@ -172,9 +172,6 @@ testInBoth(
     const found = await visit(`${url()}?held&model=https%3A%2F%2F%5B`, starting);
     assert.deepEqual(found.before.slice(1), [true, false, true]);
     assert.match(found.before[0], /The page is starting/);
-    assert.deepEqual(
-      [found.problem, found.wrong],
-      ['“https://[” is not the address of a model.', []],
-    );
+    assert.deepEqual([found.problem, found.wrong], ['“https://[” is not a model URL.', []]);
   },
 );

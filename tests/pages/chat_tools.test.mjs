@@ -53,13 +53,13 @@ test('a tool that fails says why, whatever the model gave it', async () => {
     ['clock', '{"timeZone":"Mars/Olympus"}', /^Error: .*Mars/],
     ['calculator', '{"expression":"1/0"}', /^Error: it has no value/],
     ['calculator', '{"expression":5}', /^Error: expression must be a string/],
-    ['calculator', `{"expression":"${'1+'.repeat(200)}1"}`, /^Error: expression has at most/],
+    ['calculator', `{"expression":"${'1+'.repeat(200)}1"}`, /^Error: expression must have at most/],
     ['calculator', '{"expr', /^Error: /],
     ['calculator', '{"expression":"123456789 * 987654321"}', /^about 121932631112635\d*$/],
     ['calculator', '{"expression":"2^100"}', /^about 1\.26765060022823e\+30$/],
     ['calculator', '{"expression":"3 * 5"}', /^15$/],
-    ['calculator', 'null', /^Error: arguments are an object/],
-    ['toString', '{}', /^Error: there is no tool named toString/],
+    ['calculator', 'null', /^Error: arguments must be an object/],
+    ['toString', '{}', /^Error: unknown tool toString/],
     ['__proto__', '{}', /^Error: there is no tool/],
   ];
   for (const [name, json, says] of cases) assert.match(await runTool(name, json), says);
@@ -173,7 +173,7 @@ test('calls of the model are shown as text, however odd, and failures are report
   await ask(page, 'Do something');
   await call(page, '<img src=x onerror=alert(1)>', '{"a": "<b>bold</b>"}');
   const card = page.locator('.call');
-  await card.getByText('there is no tool named').waitFor();
+  await card.getByText('unknown tool').waitFor();
   assert.equal(await card.locator('img, b').count(), 0);
   assert.match(await card.innerText(), /<img src=x onerror=alert\(1\)> \{"a": "<b>bold<\/b>"\}/);
   await untilTrue(page, 'bodies.length === 2');

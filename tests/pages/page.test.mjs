@@ -219,9 +219,9 @@ test('the developer panel shows the pages as they are while it answers', {
   await page.locator('#kv-pages .private').first().waitFor({ state: 'detached' });
   const cached = await count('cached');
   assert.ok(cached > 0, 'what it left is kept for the next prompt');
-  assert.match(await page.innerText('#kv-legend'), new RegExp(`${cached} kept for later`));
+  assert.match(await page.innerText('#kv-legend'), new RegExp(`${cached} cached`));
   const label = (await page.getAttribute('#kv-pages', 'aria-label')) ?? '';
-  assert.match(label, new RegExp(`^${await count('kv-page')} pages: .*${cached} kept for later`));
+  assert.match(label, new RegExp(`^${await count('kv-page')} pages: .*${cached} cached`));
   await page.click('#open-settings');
   await page.click('#reset-settings');
   await page.click('#new-chat');
