@@ -22,16 +22,16 @@ import numpy
 import urllib3
 from dask.distributed import Client, LocalCluster, as_completed
 
-REQUEST_BYTES = 500_000  # of texts in a request: servers limit the size of a body
+REQUEST_BYTES = 500_000  # of texts per request, because servers limit the size of a body
 WAITING_PER_WORKER = 4  # batches
 WORKER_DEATHS = 100  # the number after which a batch counts as the cause
 REASONS_SHOWN = 10
 LOG_ENTRIES = 100  # of the scheduler
-TEXT_STATUSES = (400, 413, 422)  # of a refused text
+TEXT_STATUSES = (400, 413, 422)  # if a text is rejected
 
 
 class Refused(Exception):
-    """The server refuses requests for another reason than a text."""
+    """The server rejects requests for a reason other than a text."""
 
 
 # ---- in a worker ----
@@ -45,7 +45,7 @@ def connect(key):
 
 
 def ask(pool, server, texts):
-    """Returns the vectors of texts, or the reason why the server refuses them."""
+    """Returns the vectors of texts, or the reason why the server rejects them."""
     body = json.dumps({"model": "any", "input": texts, "encoding_format": "base64"})
     answer = pool.request("POST", f"{server}/v1/embeddings", body=body)
     if answer.status in TEXT_STATUSES:
@@ -93,7 +93,7 @@ def embed(texts, width, server, key):
             rows[[row for row, _ in some]] = vectors
         elif len(some) == 1:
             reasons[some[0][0]] = reason
-        else:  # until the refused texts are alone
+        else:  # until only the rejected texts are left
             left += [some[: len(some) // 2], some[len(some) // 2 :]]
     return rows, reasons
 
@@ -108,7 +108,7 @@ def sync(folder):
 
 
 def write_whole(path, write):
-    """Writes a file that gets its name only once all of it is on disk."""
+    """Writes a file under a temporary name and renames it once it is completely on disk."""
     part = path.with_suffix(".part")
     with open(part, "wb") as file:
         write(file)
@@ -129,14 +129,14 @@ def begin(folder, job):
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        sys.exit(f"{folder}: another run writes to it")
+        sys.exit(f"{folder}: another run is writing to it")
     path = folder / "job.json"
     if not path.exists():
         write_whole(path, lambda file: file.write(json.dumps(job).encode()))
     before = json.loads(path.read_text())
     for name, value in job.items():
         if before.get(name) != value:
-            sys.exit(f"{folder}: it has another job ({name} is {before.get(name)!r}, not {value!r})")
+            sys.exit(f"{folder}: belongs to a different job ({name} is {before.get(name)!r}, not {value!r})")
     return lock
 
 
@@ -144,7 +144,7 @@ def begin(folder, job):
 
 
 def batches_of(path, size):
-    """Yields the number of the first line and the lines of each batch."""
+    """Yields the first line's number and the lines of each batch."""
     with open(path, encoding="utf-8", errors="surrogateescape", newline="\n") as file:
         for first in itertools.count(0, size):
             texts = [line.rstrip("\r\n") for line in itertools.islice(file, size)]
@@ -216,16 +216,16 @@ def report_refused(folder):
     for line, reason in itertools.islice(reasons.items(), REASONS_SHOWN):
         print(f"line {line}: {reason}", file=sys.stderr)
     if reasons:
-        sys.exit(f"lines without a vector: {len(reasons)}. Their rows are NaN, and {folder}/0*.json have the reasons")
+        sys.exit(f"lines without a vector: {len(reasons)}. Their rows are NaN; the reasons are in {folder}/0*.json")
 
 
 def read_options():
     options = argparse.ArgumentParser(description="Embeds each line of a text file once.")
-    options.add_argument("texts", type=pathlib.Path, help="text file, a text in each line")
+    options.add_argument("texts", type=pathlib.Path, help="text file with one text per line")
     options.add_argument("folder", type=pathlib.Path, help="folder for the vectors")
-    options.add_argument("--server", action="append", required=True, help="address of a server; repeat for several")
-    options.add_argument("--key", help="key of the servers")
-    options.add_argument("--batch", type=int, default=256, help="texts of a file of vectors (default 256)")
+    options.add_argument("--server", action="append", required=True, help="URL of a server; repeat for several")
+    options.add_argument("--key", help="API key of the servers")
+    options.add_argument("--batch", type=int, default=256, help="texts per vector file (default 256)")
     options.add_argument("--workers", type=int, default=2, help="local workers (default 2)")
     options.add_argument("--scheduler", help="address of a Dask cluster, instead of local workers")
     return options.parse_args()
@@ -241,7 +241,7 @@ def main():
 def start_workers(count):
     try:
         return LocalCluster(n_workers=count, threads_per_worker=1, dashboard_address=None)
-    except RuntimeError as error:  # such as a worker that is killed while it starts
+    except RuntimeError as error:  # for example if a worker is killed while it starts
         sys.exit(f"the workers did not start: {error}. Run the command again")
 
 
@@ -258,7 +258,7 @@ def run_job(given):
         batches = batches_of(given.texts, given.batch)
         done = write_missing(client, given.folder, batches, model["dimensions"], servers, given.key)
     seconds = time.monotonic() - began
-    print(f"{done} texts embedded in {seconds:.1f} s, {done / seconds:.0f} a second")
+    print(f"{done} texts embedded in {seconds:.1f} s, {done / seconds:.0f} per second")
     report_refused(given.folder)
     lock.close()
 

@@ -13,7 +13,7 @@ const here = dirname(fileURLToPath(import.meta.url));
 const root = resolve(here, '../..');
 export const site = resolve(root, 'build/bench-page');
 
-/** Files that the page needs without a network, in addition to its scripts and styles. */
+/** Files that the page needs offline, in addition to its scripts and styles. */
 const files = ['index.html', 'icon.svg', ...packageFiles([], ['-extras']), ...modelFiles];
 
 /** @param {string} [folder] @param {string} [place] its folder in the site */

@@ -12,7 +12,7 @@ const TEXT_MAX = 400;
 /** @param {unknown} value @param {string} name @returns {any[]} */
 function listOf(value, name, most = SAMPLES_MAX) {
   if (Array.isArray(value) && value.length <= most) return value;
-  throw new Error(`${name} is not a list of at most ${most}`);
+  throw new Error(`${name} must be a list of at most ${most} items`);
 }
 
 /** @param {any} from @param {string} name @returns {number} */
@@ -78,7 +78,7 @@ function metricsOf(metrics) {
 
 /**
  * @param {any} saved the output of toJson (report.js)
- * @returns {{result: Result, environment: Environment}} the result; throws with the reason if it is
+ * @returns {{result: Result, environment: Environment}} the result; throws an error with the reason if it is
  * something else
  */
 export function readReport(saved) {

@@ -1,5 +1,5 @@
-// examples/bench/language.js — WebKitGTK reports the language "C" if the system has none. Intl refuses that name, and uPlot
-// gives it to Intl as soon as it is imported. So this script runs before the page's modules.
+// examples/bench/language.js — WebKitGTK reports the language "C" if the system has none. Intl rejects that name, and uPlot
+// passes it to Intl as soon as it is imported, so this script runs before the page's modules.
 
 try {
   Intl.getCanonicalLocales(navigator.language);

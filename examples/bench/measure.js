@@ -1,4 +1,4 @@
-// examples/bench/measure.js — the measurement. It creates and runs engines one after the other and
+// examples/bench/measure.js — the measurement: creates and runs engines one after the other and
 // reports every figure as soon as it is measured. It does not depend on the page.
 
 import { createEngine } from 'wick-llm';
@@ -87,8 +87,8 @@ export async function measure(plan, listener, signal, result) {
       ...(plan.source ?? { url: modelUrl }),
       threads,
       metrics: true,
-      cache: false, // loading is measured
-      prefixCache: false, // every prompt is read completely
+      cache: false, // because loading is measured
+      prefixCache: false, // so that every prompt is evaluated completely
       contextSize: Math.max(...plan.prompts) + plan.tokens,
       signal,
     });
@@ -98,7 +98,7 @@ export async function measure(plan, listener, signal, result) {
       for (const promptTokens of plan.prompts) {
         /** @type {Run} */
         const run = { threads, promptTokens, tokens: plan.tokens, loadMs, samples: [] };
-        // the first run warms up
+        // the first run is a warm-up
         for (let repetition = -1; repetition < plan.repetitions; repetition++) {
           const what = repetition < 0 ? 'warming up' : `${repetition + 1} of ${plan.repetitions}`;
           listener.onState(`${threads} thread(s), ${promptTokens} tokens: ${what}`, done / total);

@@ -1,5 +1,5 @@
-// examples/bench/page.js — the page: its form, its plots and its tables, and saving, linking and
-// reading of results.
+// examples/bench/page.js — the page's form, plots and tables; saves, links and reads
+// results.
 
 import { keepPage } from '../chat/offline.js';
 import { packFragment, unpackFragment } from '../shared/fragment.js';
@@ -14,7 +14,7 @@ import { describeEnvironment, opRows, speedRows, toJson, toMarkdown } from './re
 /** @param {string} id @returns {any} */
 const byId = (id) => document.getElementById(id);
 
-/** A file larger than this is not a result. */
+/** The maximum size of a result file. */
 const FILE_BYTES_MAX = 4 << 20;
 
 const plots = makePlots(byId);
@@ -46,7 +46,7 @@ function chosenModel() {
   if (kind === 'built-in') return { model: 'built-in', source: undefined };
   if (kind === 'url') {
     const url = byId('url').value;
-    if (!url) throw new Error('enter the address of a GGUF file');
+    if (!url) throw new Error('enter the URL of a GGUF file');
     return { model: url, source: { url } };
   }
   const files = /** @type {File[]} */ ([...byId('file').files]);
@@ -91,8 +91,8 @@ function showResult(result, environment) {
   byId('ops-part').hidden = !result.metrics;
   if (result.metrics) {
     byId('ops-of').textContent =
-      `Ops of the forward pass, ${result.metricsThreads} thread(s), since the last warm-up; the clock is ` +
-      `${result.metrics.timer_grain_us} µs fine.`;
+      `Ops of the forward pass, ${result.metricsThreads} thread(s), since the last warm-up; the clock resolution is ` +
+      `${result.metrics.timer_grain_us} µs.`;
     fillTable('ops', opRows(result.metrics));
   }
   const facts = Object.entries(environment).flatMap(([name, value]) => [
@@ -211,7 +211,7 @@ async function importFile() {
     if (file.size > FILE_BYTES_MAX) throw new Error('it is too large');
     showSaved(JSON.parse(await file.text()), `from the file ${file.name}`);
   } catch (error) {
-    showProblem(`${file.name} is not a result of this page: ${wordsOf(error)}`);
+    showProblem(`${file.name} is not a result from this page: ${wordsOf(error)}`);
   }
 }
 
@@ -221,7 +221,7 @@ async function importLink() {
   try {
     showSaved(await unpackFragment(packed), 'from a link');
   } catch (error) {
-    showProblem(`The link is not a result of this page: ${wordsOf(error)}`);
+    showProblem(`The link is not a result from this page: ${wordsOf(error)}`);
   }
 }
 
@@ -251,7 +251,7 @@ function showFields() {
   byId('file-field').hidden = byId('model').value !== 'file';
 }
 
-/** Two logical processors often share one core's arithmetic. */
+/** Half of the logical processors, because two of them often share one core. */
 const most = Math.max(
   Math.min(2, navigator.hardwareConcurrency),
   Math.min(8, navigator.hardwareConcurrency >> 1),

@@ -1,9 +1,9 @@
-// examples/bench/plots.js — live plots in the page's colours. Points are joined only within one setting (threads and prompt).
+// examples/bench/plots.js — live plots in the page's colours. Lines connect only points of the same setting (threads and prompt).
 
 import UPlot from 'uplot';
 
 const HEIGHT_PX = 240;
-/** The steps between the marked numbers of repetitions. */
+/** The possible steps between ticks, for numbers of repetitions. */
 const WHOLE_STEPS = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000];
 const COLOURS = ['--accent', '--second', '--third', '--fourth', '--fifth', '--sixth'];
 const SERIES_MAX = 24;
@@ -12,7 +12,7 @@ const SERIES_MAX = 24;
 const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
 /**
- * A plot that fills its element, follows the colour scheme, and has a line for each name.
+ * A plot that fills its element, follows the colour scheme, and has one line per name.
  */
 class LivePlot {
   #place;
@@ -29,7 +29,7 @@ class LivePlot {
   /**
    * @param {HTMLElement} place
    * @param {{x: string, y: string}} labels of the axes, with their units
-   * @param {number[]} [steps] between the marks of x; if given, points are drawn
+   * @param {number[]} [steps] between the ticks of x; if given, points are drawn
    */
   constructor(place, labels, steps) {
     this.#place = place;
@@ -82,7 +82,7 @@ class LivePlot {
     };
   }
 
-  /** @returns {any} the values of x, and the values of each line at these */
+  /** @returns {any} the x values, and the values of each line at them */
   #data() {
     const lines = [...this.#lines.values()].slice(0, SERIES_MAX);
     const xs = [...new Set(lines.flatMap((line) => line.map(([x]) => x)))].sort((a, b) => a - b);
@@ -108,7 +108,7 @@ class LivePlot {
     this.#draw();
   }
 
-  /** Draws at most once a frame: tokens may arrive faster. */
+  /** Draws at most once per frame, because tokens may arrive faster. */
   #draw() {
     if (this.#isDue) return;
     this.#isDue = true;

@@ -1,4 +1,4 @@
-// examples/bench/report.js — a result and its environment as rows, as JSON and as Markdown.
+// examples/bench/report.js — converts a result and its environment to rows, JSON and Markdown.
 
 /** Version and commit, filled in by build.mjs. */
 const WICK_VERSION = /** @type {any} */ (globalThis).WICK_VERSION;
@@ -21,7 +21,7 @@ export function digits(value) {
   return value.toFixed(value >= 100 ? 0 : value >= 10 ? 1 : 2);
 }
 
-/** @returns {Promise<string>} its name with the full version, which the user agent string lacks */
+/** @returns {Promise<string>} the browser's name with its full version, which the user agent string lacks */
 async function browserName() {
   const data = /** @type {any} */ (navigator).userAgentData;
   if (!data) return navigator.userAgent;

@@ -15,7 +15,7 @@ import weakref
 from ctypes import POINTER, byref, c_bool, c_char, c_char_p, c_float, c_int32, c_int64, c_size_t
 from ctypes import c_uint16, c_uint32, c_uint64, c_uint8, c_void_p
 
-ROOM = 1024  # bytes of the fields that are not named here
+ROOM = 1024  # bytes for the fields that are not declared here
 OK, IDLE, DONE = 0, 0, 3
 FINISH_ERROR = 4
 
@@ -149,14 +149,14 @@ def open_library(path):
 
 
 class Closed:
-    """In place of the library, because a call with an engine that is destroyed would crash."""
+    """Replaces the library, because a call with a destroyed engine would crash."""
 
     def __getattr__(self, name):
         raise ValueError("the engine is closed")
 
 
 class Answer:
-    """The pieces of a text, as bytes. Several can be read alternately; one that is closed or dropped is cancelled."""
+    """The pieces of generated text, as bytes. Several can be read alternately; closing or dropping one cancels it."""
 
     def __init__(self, engine, number):
         self.engine, self.number = engine, number
@@ -221,14 +221,14 @@ class Engine:
             event = self.library.wick_event_next(taken, size, event)
 
     def generate(self, prompt, max_tokens):
-        """The pieces of the text that follows a prompt, as bytes."""
+        """Yields the text that follows a prompt in pieces, as bytes."""
         text = prompt.encode()
         request = self.new_request(max_tokens)
         request.text, request.text_bytes = text, len(text)
         return self.run(request)
 
     def chat(self, messages, max_tokens):
-        """The pieces of the answer to a conversation, as bytes; messages are those of OpenAI's interface."""
+        """Yields the answer to a conversation in pieces, as bytes; messages have the format of OpenAI's API."""
         text = json.dumps({"messages": messages}).encode()
         chat = Chat()
         self.library.wick_chat_default(byref(chat))
@@ -252,7 +252,7 @@ class Engine:
         return Answer(self, number.value)
 
     def step(self):
-        """Computes for some milliseconds and gives the events to their answers."""
+        """Computes for a few milliseconds and passes the events to their requests."""
         self.library.wick_step(self.engine, 10000)
         for event in self.events():
             one, failure = event.contents, None
@@ -263,7 +263,7 @@ class Engine:
                 self.answers[one.request].events.append((piece, one.kind == DONE, failure))
 
     def embed(self, texts):
-        """A vector of length 1 of each text."""
+        """Returns a normalized vector for each text."""
         encoded = [text.encode() for text in texts]
         given = (EmbedText * len(texts))(*[EmbedText(text, len(text)) for text in encoded])
         request = EmbedRequest()

@@ -1,11 +1,11 @@
 //! The C library from Rust, without a crate: rustc wick.rs -L FOLDER_OF_LIBWICK -l wick && ./wick MODEL.gguf PROMPT [TOKENS]
 //!
-//! As a module: `Engine::open`, `generate`, `chat`, `embed`. A structure has the fields that are used here and room for the others.
+//! As a module: `Engine::open`, `generate`, `chat`, `embed`. Structures have the fields used here, and space for the others.
 
 use std::ffi::{c_char, c_void, CStr, CString};
 use std::io::Write;
 
-const ROOM: usize = 1024; // bytes of the fields that are not named here
+const ROOM: usize = 1024; // bytes for the fields that are not declared here
 const OK: u32 = 0;
 const PROGRESS: u32 = 1;
 const IDLE: u32 = 0;
@@ -160,7 +160,7 @@ fn new_request(max_tokens: u32) -> Request {
 
 impl Engine {
     pub fn open(path: &str, threads: u32) -> Result<Engine, WickError> {
-        let path = CString::new(path).expect("a path without NUL");
+        let path = CString::new(path).expect("the path must not contain NUL");
         unsafe {
             let (mut config, mut error): (Config, Error) = (std::mem::zeroed(), std::mem::zeroed());
             wick_config_default(&mut config);
@@ -172,7 +172,7 @@ impl Engine {
         }
     }
 
-    /// Gives the pieces of the text that follows a prompt to `take`, until it returns false.
+    /// Passes the text that follows a prompt to `take` in pieces, until it returns false.
     pub fn generate(&mut self, prompt: &str, max_tokens: u32, take: impl FnMut(&[u8]) -> bool) -> Result<(), WickError> {
         let mut request = new_request(max_tokens);
         request.text = prompt.as_ptr();
@@ -180,7 +180,7 @@ impl Engine {
         self.run(&request, take)
     }
 
-    /// The same for the answer to a conversation; `json` is {"messages": [{"role", "content"}, ...]}.
+    /// Does the same with the answer to a conversation; `json` is {"messages": [{"role", "content"}, ...]}.
     pub fn chat(&mut self, json: &str, max_tokens: u32, take: impl FnMut(&[u8]) -> bool) -> Result<(), WickError> {
         let mut request = new_request(max_tokens);
         unsafe {
@@ -206,7 +206,7 @@ impl Engine {
                 let events = wick_events_take(self.0, &mut size);
                 let mut event = wick_event_next(events, size, std::ptr::null());
                 while !event.is_null() {
-                    // events of a request that was cancelled may still come
+                    // events of a cancelled request may still arrive
                     if (*event).request == running.id && !give(event, &mut take)? {
                         return Ok(());
                     }
@@ -220,7 +220,7 @@ impl Engine {
     }
 }
 
-/// Cancels the request when its reader leaves early, also by a panic. A request that is done is unknown, which is no harm.
+/// Cancels the request when its reader stops early, even by a panic. Cancelling a finished request has no effect.
 struct Running {
     engine: *mut c_void,
     id: u32,
@@ -243,7 +243,7 @@ unsafe fn give(event: *const Event, take: &mut impl FnMut(&[u8]) -> bool) -> Res
 }
 
 impl Engine {
-    /// A vector of length 1 of each text.
+    /// Returns a normalized vector for each text.
     pub fn embed(&mut self, texts: &[&str]) -> Result<Vec<Vec<f32>>, WickError> {
         unsafe {
             let given: Vec<EmbedText> = texts
@@ -286,7 +286,7 @@ impl Drop for Engine {
 
 fn main() -> Result<(), WickError> {
     let args: Vec<String> = std::env::args().collect();
-    let max_tokens = args.get(3).map_or(64, |text| text.parse().expect("TOKENS is a number"));
+    let max_tokens = args.get(3).map_or(64, |text| text.parse().expect("TOKENS must be a number"));
     let mut engine = Engine::open(&args[1], 1)?;
     engine.generate(&args[2], max_tokens, |piece| std::io::stdout().write_all(piece).is_ok())?;
     println!();

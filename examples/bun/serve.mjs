@@ -1,4 +1,4 @@
-// OpenAI's interface in Bun, with the engine in the thread of the server (wick-llm/edge), as on hosts without
+// OpenAI's API in Bun, with the engine in the server's thread (wick-llm/edge), as on hosts without
 // workers.
 //
 //   bun examples/bun/serve.mjs [model.gguf] [port]
@@ -8,7 +8,7 @@ import { createHandler } from 'wick-llm/openai';
 import { modelUrl } from 'wick-llm-demo-model';
 
 const [file = modelUrl, port = '8787'] = Bun.argv.slice(2);
-/** The engine's two modules: the second one is for grammars and tools. */
+/** The engine's two modules. The second one is for grammars and tools. */
 const compile = async (build) => {
   const file = new URL(import.meta.resolve(`wick-llm/wasm/wick-${build}.wasm`));
   return WebAssembly.compile(await Bun.file(file).arrayBuffer());
@@ -21,7 +21,7 @@ const engine = await createEngine({ wasm, grammarWasm, extrasWasm, file });
 const server = Bun.serve({
   hostname: '127.0.0.1',
   port: Number(port),
-  idleTimeout: 0, // a long prompt takes a while to read
+  idleTimeout: 0, // a long prompt takes a while
   fetch: createHandler(engine, { queueLimit: 32 }),
 });
 console.log(`listening at http://127.0.0.1:${server.port}/v1`);

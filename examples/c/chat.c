@@ -1,4 +1,5 @@
-// A chat with a model: chat MODEL.gguf QUESTION..., each question a turn. Reasoning goes to stderr.
+// Chats with a model: chat MODEL.gguf QUESTION..., one turn per question. Reasoning is written to
+// stderr.
 #include <stdio.h>
 
 #include "wick.h"

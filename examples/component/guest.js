@@ -1,15 +1,15 @@
-// A component in JavaScript that uses the engine's. The model comes from standard input (docs/components.md, "A typed
+// A component in JavaScript that uses the engine's component. The model is read from standard input (docs/components.md, "A typed
 // interface"):
 //   make edge
 //   node tools/component/guest.mjs examples/component/guest.js examples/component/guest.wit \
 //     build/edge/wick-llm.wasm build/edge/guest.wasm
 //   wasmtime run -Scli -Sp3 -Wcomponent-model-async --invoke 'ask("What is Wick?")' build/edge/guest.wasm < model.gguf
-// @ts-nocheck the imports of a component have no types here
+// @ts-nocheck component imports have no types here
 
 import stdin from 'wasi:cli/stdin@0.3.0';
 import llm from 'wick:llm/engine@0.2.0';
 
-const config = { memoryBytesMax: 0, contextTokens: 0, kvTokensMax: 0 }; // the engine's choice
+const config = { memoryBytesMax: 0, contextTokens: 0, kvTokensMax: 0 }; // chosen by the engine
 const options = {
   ...{ maxTokens: 40, temperature: 0, topK: 0, topP: 1, minP: 0, repeatPenalty: 1, seed: 0 },
   ...{ controlTokens: true, stops: [], salt: '', constraint: { kind: 'none', text: '' } },

@@ -11,7 +11,7 @@ import wit_world
 from componentize_py_types import Err
 from wit_world.imports import engine, stdin
 
-CONFIG = engine.Config(memory_bytes_max=0, context_tokens=0, kv_tokens_max=0)  # the engine's choice
+CONFIG = engine.Config(memory_bytes_max=0, context_tokens=0, kv_tokens_max=0)  # chosen by the engine
 OPTIONS = engine.Options(
     max_tokens=40,
     temperature=0,

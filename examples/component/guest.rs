@@ -1,4 +1,4 @@
-//! A component in Rust that asks the engine's one, as guest.js does. The model comes from standard input
+//! A component in Rust that calls the engine's component, like guest.js. The model is read from standard input
 //! (docs/components.md, "A typed interface").
 
 wit_bindgen::generate!({
@@ -13,7 +13,7 @@ use wick::llm::engine::{self, Config, Constraint, ConstraintKind, Options};
 struct Component;
 export!(Component);
 
-// The engine's choice.
+// 0: chosen by the engine.
 const CONFIG: Config = Config { memory_bytes_max: 0, context_tokens: 0, kv_tokens_max: 0 };
 
 fn options() -> Options {

@@ -1,4 +1,4 @@
-// A model in Deno: asks the built-in model (or the GGUF file named first) a question and streams the
+// A model in Deno: asks the built-in model (or the given GGUF file) a question and streams the
 // answer.
 //
 //   deno run -A examples/deno/chat.mjs ["a question"] [model.gguf]

@@ -1,5 +1,5 @@
-// OpenAI's interface in Deno, with the engine in the thread of the server (wick-llm/edge), as in a
-// host without workers.
+// OpenAI's API in Deno, with the engine in the server's thread (wick-llm/edge), as on hosts without
+// workers.
 //
 //   deno run -A examples/deno/serve.mjs [model.gguf] [port]
 
@@ -8,7 +8,7 @@ import { createHandler } from 'wick-llm/openai';
 import { modelUrl } from 'wick-llm-demo-model';
 
 const [file = modelUrl, port = '8787'] = Deno.args;
-/** The engine's two modules: the second one is for grammars and tools. */
+/** The engine's two modules. The second one is for grammars and tools. */
 const compile = async (build) => {
   const file = new URL(import.meta.resolve(`wick-llm/wasm/wick-${build}.wasm`));
   return WebAssembly.compile(await Deno.readFile(file));

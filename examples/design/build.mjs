@@ -1,5 +1,5 @@
 // examples/design/build.mjs — builds the page that shows the design system: its colours with their
-// contrast, its scales, icons, and the states of its components. The figures come from
+// contrast, its scales and icons, and the states of its components. The values are read from
 // examples/shared/look.css.
 
 import { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -49,7 +49,7 @@ const pairRows = (colours) =>
     return `<li class="${front}-on-${back}">${front} on ${back}, ${ratio} to 1</li>`;
   });
 
-/** One CSS rule for each pair, because the page's policy forbids inline styles. */
+/** Makes one CSS rule per pair, because the page's policy forbids inline styles. */
 const pairRules = () =>
   pairs.map(
     ([front, back]) =>

@@ -1,4 +1,4 @@
-// examples/design/tokens.mjs — the tokens of the design system, read from its stylesheet, and the contrast of colours.
+// examples/design/tokens.mjs — reads the design system's tokens from its stylesheet, and computes the contrast of colours.
 
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -28,7 +28,7 @@ function propertiesOf(css, selector) {
   return [...rule.matchAll(/--([\w-]+): ([^;]+);/g)].map(([, name, value]) => [name, value]);
 }
 
-/** The scales (`text-small`, `space-1` ...), and the colours of both themes. */
+/** Reads the scales (`text-small`, `space-1` ...) and the colours of both themes. */
 export function readTokens() {
   const css = readFileSync(stylesheet, 'utf8');
   return {

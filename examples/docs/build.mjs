@@ -1,4 +1,4 @@
-// examples/docs/build.mjs — the documentation as pages: README.md is the first one, then docs/ and every file that these link to.
+// examples/docs/build.mjs — builds the documentation pages: README.md is the first one, then docs/ and every file that they link to.
 // The links determine which files become pages.
 //   node examples/docs/build.mjs     builds build/docs-pages
 
@@ -27,7 +27,7 @@ import { pageHtml } from './template.mjs';
 const here = dirname(fileURLToPath(import.meta.url));
 export const site = resolve(root, 'build/docs-pages');
 
-/** The languages of files by their extensions. @type {Record<string, string>} */
+/** The languages of files by extension. @type {Record<string, string>} */
 const languages = {
   c: 'c',
   h: 'c',
@@ -75,7 +75,7 @@ function renderFolder(path) {
 }
 
 /**
- * Reads all documents to which the first ones lead.
+ * Reads all documents that can be reached from the first ones.
  * @returns {{documents: Documents, pictures: Set<string>}}
  */
 export function readAll() {
@@ -161,7 +161,7 @@ export async function buildDocs(folder = site, place = undefined) {
     writeFileSync(resolve(folder, name), text);
   };
   for (const [path, { title, html, broken }] of documents) {
-    if (broken.length > 0) throw new Error(`${path} links to what is not there: ${broken}`);
+    if (broken.length > 0) throw new Error(`${path} has broken links: ${broken}`);
     write(pageOf(path), pageHtml({ title, page: pageOf(path), html, list, links }));
   }
   write('search.json', JSON.stringify(searchIndex(documents)));

@@ -1,5 +1,5 @@
-// examples/docs/outline.mjs — the files of the repository that become pages of the documentation,
-// their addresses, and their order in its list and in its search.
+// examples/docs/outline.mjs — the files in the repository that become documentation pages, their
+// URLs, and their order in the list and in the search.
 
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join, posix, relative, resolve, sep } from 'node:path';
@@ -73,7 +73,7 @@ const order = [
 ];
 
 /**
- * The weight of a group in the search, so that tasks are listed before internals.
+ * The weight of each group in the search, so that tasks are listed before internals.
  * @type {Record<string, number>}
  */
 const ranks = { Guide: 2, Reference: 1, Explanation: 1, 'Lab notes': 0.6 };
@@ -129,11 +129,11 @@ export const addressIn = (from, to) =>
   posix.relative(posix.dirname(from), to).split('/').map(encodeURIComponent).join('/');
 
 /**
- * The target of a document's link.
+ * Returns the target of a link in a document.
  * @param {string} document its path in the repository
  * @param {string} href
  * @returns {{path: string, hash: string, kind: 'document' | 'picture' | 'source' | 'folder'} |
- * undefined} undefined if it leads elsewhere, or to a file that is not in the repository
+ * undefined} undefined if it is external, or refers to a file that is not in the repository
  */
 export function targetOf(document, href) {
   if (/^[a-z][\w+.-]*:|^\/\//i.test(href)) return undefined;

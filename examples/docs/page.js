@@ -1,5 +1,5 @@
-// examples/docs/page.js — a page of the documentation: its search, its theme, and its list on a
-// phone.
+// examples/docs/page.js — a documentation page: its search, its theme, and the list of pages on
+// phones.
 
 import { keepPage } from '../chat/offline.js';
 import { firstWords } from '../shared/query.js';
@@ -11,7 +11,7 @@ const THEME = 'wick-docs-theme';
 /** @param {string} id @returns {any} */
 const byId = (id) => document.getElementById(id);
 
-/** The folder of the documentation, where this script is. */
+/** The documentation's folder, which contains this script. */
 const base = new URL('.', import.meta.url);
 
 // ---- search ----
@@ -24,12 +24,12 @@ async function openIndex() {
     import('minisearch'),
     fetch(new URL('search.json', base)),
   ]);
-  if (!response.ok) throw new Error(`the server answered ${response.status}`);
+  if (!response.ok) throw new Error(`the server responded with ${response.status}`);
   const index = MiniSearch.loadJSON(await response.text(), searchOptions);
   return (/** @type {string} */ text) => index.search(text);
 }
 
-/** The index is loaded when the first letter is typed, or before. */
+/** Loads the index when the first letter is typed, or earlier. */
 const searcher = () => {
   opening ??= openIndex();
   opening.catch(() => {
@@ -106,7 +106,7 @@ byId('theme').addEventListener('change', () => {
   try {
     localStorage.setItem(THEME, byId('theme').value);
   } catch {
-    // the choice lasts until the page is left
+    // the choice lasts until the page is closed
   }
 });
 

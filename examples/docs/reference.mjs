@@ -1,5 +1,5 @@
-// examples/docs/reference.mjs — a page of the documentation for each module of the package, made of its types: every member with
-// its type, its comment, an example with its output, and the guide that uses it.
+// examples/docs/reference.mjs — makes a documentation page for each module of the package from its types: every member with its
+// type, its comment, an example with its output, and the guide that uses it.
 
 import { documentsIn, modules, readText, referenceOf } from './outline.mjs';
 
@@ -20,11 +20,11 @@ const depthOf = (code) => {
   return (plain.match(/[{[(]/g)?.length ?? 0) - (plain.match(/[}\])]/g)?.length ?? 0);
 };
 
-/** A declaration that ends with a bracket. */
+/** Matches a declaration that ends with a bracket. */
 const isBlock = /^(?:export )?(?:declare )?(?:interface|global|(?:abstract )?class)\b[\s\S]*\}$/;
 
 /**
- * Statements with the comments before them.
+ * Splits types into statements with the comments before them.
  * @param {string[]} lines of types, as the formatter writes them
  * @returns {{comment: string, example: string, code: string}[]}
  */
@@ -50,7 +50,7 @@ function statementsOf(lines) {
 
 /**
  * @param {string[]} lines of an object type
- * @param {string} before the name of the member whose type it is, with a dot
+ * @param {string} before the name of the member that has this type, with a dot
  * @returns {Member[]} a member that is an object itself is followed by its members
  */
 function membersOf(lines, before) {
@@ -129,6 +129,6 @@ export function referenceText(path) {
   const names = found.map((one) => `[${one.name}](#${one.name.toLowerCase()})`).join(', ');
   const sections = found.map((one) => sectionOf(one, known)).join('');
   const given =
-    'In the examples `engine` has the model SmolLM2-135M-Instruct; comments at the end show what the code prints.\n\n';
-  return `# ${name}: all members\n\nMade of \`${modules[name]}\`. ${names}\n\n${given}${sections}`;
+    'In the examples, `engine` has the model SmolLM2-135M-Instruct; comments at the end show the output.\n\n';
+  return `# ${name}: all members\n\nGenerated from \`${modules[name]}\`. ${names}\n\n${given}${sections}`;
 }

@@ -1,5 +1,5 @@
-// examples/docs/render.mjs — a document as HTML: its headings have the ids that a repository's
-// links use, its links lead to pages of the site, and its code is highlighted.
+// examples/docs/render.mjs — renders a document as HTML: its headings have the ids that links in a
+// repository use, its links lead to pages of the site, and its code is highlighted.
 
 import highlighter from 'highlight.js/lib/common';
 import { Marked } from 'marked';
@@ -104,7 +104,7 @@ export function render(path, markdown) {
       html: ({ text }) => (text.startsWith('<!--') ? '' : escaped(text)), // only Markdown
     },
   });
-  // A section's text is the text between its heading and the next one.
+  // The text of a section is between its heading and the next one.
   const tokens = marked.lexer(markdown);
   const between = /** @type {string[]} */ ([]);
   for (const token of tokens) {

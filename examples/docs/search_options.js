@@ -1,7 +1,7 @@
-// examples/docs/search_options.js — which parts of a section are searched and shown, and how words are compared, both when the
-// index is built and when the page searches it.
+// examples/docs/search_options.js — defines which parts of a section are searched and shown, and how words are compared, both
+// when the index is built and when the page searches it.
 
-/** Words of a question that say nothing about its subject. */
+/** Words in a question that are not about its subject. */
 const stopWords = new Set(
   `a an and are as at be by can could do does for from get gets give gives happen happens has have how i if in into is it its many
   me most much my need needed needs of on one or our should so than that the their them there these they this to two up use used

@@ -1,4 +1,4 @@
-// examples/docs/template.mjs — the page around a document.
+// examples/docs/template.mjs — the HTML page around a document.
 
 import { addressIn } from './outline.mjs';
 import { escaped } from './render.mjs';
@@ -21,8 +21,8 @@ const listHtml = (list, page) =>
     .join('\n');
 
 /**
- * @param {{title: string, page: string, html: string, list: List, links: string}} of `page` is its place in the
- *   documentation's folder, `links` those to the other pages of the site
+ * @param {{title: string, page: string, html: string, list: List, links: string}} of `page` is its path in the
+ *   documentation's folder, `links` are the links to the site's other pages
  * @returns {string}
  */
 export function pageHtml({ title, page, html, list, links }) {

@@ -13,11 +13,11 @@ const here = dirname(fileURLToPath(import.meta.url));
 const root = resolve(here, '../..');
 export const site = resolve(root, 'build/fork-page');
 
-/** Files that the page needs without a network, in addition to its scripts and styles. */
+/** Files that the page needs offline, in addition to its scripts and styles. */
 const files = ['index.html', 'icon.svg', ...packageFiles([], []), ...modelFiles];
 
 /**
- * The page's policy allows no script inside the page, except for the import map by its hash.
+ * Allows the import map by its hash; the page's policy allows no other inline script.
  * @param {string} html
  * @returns {string}
  */

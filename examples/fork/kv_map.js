@@ -1,9 +1,9 @@
-// examples/fork/kv_map.js — a picture of the pages of keys and values, with one square per page,
-// and a legend that counts them. The chat page uses it, too.
+// examples/fork/kv_map.js — draws the pages of keys and values, with one square per page, and a
+// legend that counts them. The chat page also uses it.
 
 /** @typedef {import('wick-llm').KvStats} KvStats */
 
-/** The letters of kvStats().map, the most important first. */
+/** The letters in kvStats().map, the most important first. */
 const kinds = /** @type {const} */ ({ s: 'shared', p: 'private', c: 'cached', '.': 'free' });
 
 /** @param {string} className @returns {HTMLElement} */
@@ -28,7 +28,7 @@ function drawSquares(picture, map) {
  * @param {HTMLElement} legend
  * @param {string} map
  * @param {Record<string, string>} words the name of each kind on the page; a kind without a name is left out
- * @returns {string} the legend in words
+ * @returns {string} the legend as text
  */
 function drawLegend(legend, map, words) {
   const counts = Object.entries(kinds)

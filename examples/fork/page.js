@@ -1,5 +1,5 @@
-// The fork example. One prompt is read once. Stories fork from it and from each other and are shown
-// side by side. A picture shows the pages that they share.
+// The fork example. One prompt is evaluated once. Stories fork from it and from each other and are shown
+// side by side. A map shows the pages that they share.
 
 import { createEngine } from 'wick-llm';
 import { modelUrl } from 'wick-llm-demo-model';
@@ -15,7 +15,7 @@ import { drawPages } from './kv_map.js';
  */
 function byId(id, type) {
   const found = document.getElementById(id);
-  if (!(found instanceof type)) throw new Error(`there is no ${id}`);
+  if (!(found instanceof type)) throw new Error(`the page has no element ${id}`);
   return found;
 }
 
@@ -46,7 +46,7 @@ function showProblem(error) {
 const where = {
   picture: byId('pages', HTMLElement),
   legend: byId('legend', HTMLElement),
-  words: { shared: 'shared', private: "one story's own", free: 'free' },
+  words: { shared: 'shared', private: 'used by one story', free: 'free' },
 };
 
 async function showPages() {
@@ -58,7 +58,7 @@ async function showPages() {
     `${pages.shared} pages shared, ${forks} forks, ${cowCopies} pages copied, ${megabytes} MB in use`;
 }
 
-// A pressed button would lose the focus if it were disabled. So these buttons are marked as off and
+// A pressed button would lose the focus if it were disabled, so these buttons are marked as off and
 // do nothing.
 /** @param {HTMLButtonElement} button @param {boolean} isOff */
 const setOff = (button, isOff) => button.setAttribute('aria-disabled', String(isOff));
@@ -73,7 +73,7 @@ function showState() {
 }
 
 /**
- * A story as an article. The text before the fork is grey.
+ * Shows a story as an article. The text before the fork is grey.
  * @param {string} name @param {string} before
  */
 function addArticle(name, before) {
@@ -114,7 +114,7 @@ async function tell(session, name, before) {
   fork.onclick = () => forkFrom(session, name, before, start).catch(showProblem);
 }
 
-/** Goes back to the middle of a story and continues it in another way. */
+/** Goes back to the middle of a story and continues it differently. */
 async function forkFrom(
   /** @type {Session} */ session,
   /** @type {string} */ name,
@@ -131,7 +131,7 @@ async function forkFrom(
 
 async function tellAll() {
   problem.hidden = true;
-  setOff(begin, true); // also until the first story begins
+  setOff(begin, true); // until the first story begins
   branchList.replaceChildren();
   for (const session of sessions.splice(0)) await session.close();
   const content = byId('beginning', HTMLTextAreaElement).value;
@@ -159,13 +159,13 @@ try {
   engine = await createEngine({
     url: modelUrl,
     contextSize: 1024,
-    prefixCache: false, // so that the picture shows only pages that stories use
+    prefixCache: false, // so that the map shows only pages that stories use
     onProgress: ({ loaded }) => {
       state.textContent = `Loading the model: ${(loaded / 1e6).toFixed(1)} MB`;
     },
   });
   showState();
-  // the page is cached for use without a network; service workers require HTTPS or localhost
+  // the page is cached for offline use; service workers require HTTPS or localhost
   navigator.serviceWorker?.register('service_worker.js').catch(() => {});
 } catch (error) {
   showProblem(error);

@@ -1,18 +1,18 @@
 import type { ChatCompletion, ChatCompletionChunk, ChatCompletionRequest, Engine } from 'wick-llm';
 
-/** The address of the words of the training text, to be fetched and passed to readWords. */
+/** The URL of the word list of the training text, to be fetched and passed to readWords. */
 export const wordsUrl: URL;
-/** As they are written, each alone in lower case. */
+/** The words in their usual spelling, by their lower-case form. */
 export type Words = ReadonlyMap<string, string>;
-/** `held`: a sentence with an invented word was generated again with a grammar of known words, or was refused. */
+/** `held`: a sentence with an invented word was generated again with a grammar of known words, or replaced by a refusal. */
 export type Chunk = ChatCompletionChunk & { held?: 'again' | 'refused' };
-/** Throws a TypeError if it is not such a list, or incomplete. */
+/** Throws a TypeError if it is not a word list, or is incomplete. */
 export function readWords(text: string): Words;
-/** GBNF of texts that have these words in their usual forms, and any digits and marks between them. */
+/** Returns a GBNF grammar that allows these words in their usual forms, with any digits and punctuation between them. */
 export function wordGrammar(words: Iterable<string>): string;
 /** Sends the request again, not streamed. */
 export type Ask = (body: ChatCompletionRequest & { stream?: false }) => Promise<ChatCompletion>;
-/** The same answer in whole sentences, of known words and those of the conversation. */
+/** Returns the same answer in whole sentences, with only known words and words from the conversation. */
 export function held(
   chunks: AsyncIterable<Chunk>,
   body: ChatCompletionRequest,

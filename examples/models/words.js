@@ -1,16 +1,16 @@
 // examples/models/words.js — `wick-llm-demo-model/words.js`: constrains the model's answers to
-// known words: those of its training text and those of the conversation. An answer is shown
-// sentence by sentence, after its words have been looked up. At an invented word the answer is
-// generated again with a grammar that has only known words. The new answer is used if it corrects a
-// copied word; otherwise a known word has replaced another one, and a refusal is more honest.
+// known words: those in its training text and in the conversation. An answer is shown sentence by
+// sentence, after its words have been looked up. At an invented word, the answer is generated again
+// with a grammar that has only known words. The new answer is used if it corrects a copied word;
+// otherwise it only replaced the invented word with some known word, and a refusal is more honest.
 
 /** @typedef {import('wick-llm').Engine} Engine */
 /** @typedef {import('wick-llm').ChatCompletionRequest} Body */
 /** @typedef {import('wick-llm').ChatCompletionChunk & {held?: 'again' | 'refused'}} Chunk `held`: how an answer was kept from an invented word */
-/** As they are written, each alone in lower case. @typedef {ReadonlyMap<string, string>} Words */
-/** In lower case. @typedef {ReadonlySet<string>} Told words of the conversation */
+/** The words in their usual spelling, by their lower-case form. @typedef {ReadonlyMap<string, string>} Words */
+/** In lower case. @typedef {ReadonlySet<string>} Told the words in the conversation */
 
-/** The address of the words of the training text. */
+/** The URL of the word list of the training text. */
 export const wordsUrl = new URL('./wick-4.2m-words.txt', import.meta.url);
 
 const LETTER = String.raw`[\p{Alphabetic}\p{M}]`;
@@ -21,11 +21,11 @@ const OF_WORD = new RegExp(`${LETTER}|['’]|[\\ud800-\\udfff]`, 'u');
 const SENTENCE_END = /[.!?]["”’)*_`]*(?=\s)/gu;
 /** The text after the last space: a sentence may end there. */
 const LAST_RUN = /(?<!\S)\S+$/u;
-/** A word twice in a row, which a constrained answer writes if it finds no other word. */
+/** Matches a word twice in a row, which a constrained answer may contain if no other word fits. */
 const TWICE = new RegExp(`(?<!${LETTER})(${LETTER}+) \\1(?!${LETTER})`, 'iu');
 const LINES_MAX = 20000;
 const LETTERS_MAX = 40;
-/** The limit of a text that the grammar generates. */
+/** The maximum length of text generated with the grammar. */
 const TOKENS_MAX = 512;
 
 /** @param {string} word @returns {string} the form in which it is looked up */
@@ -35,9 +35,9 @@ const plain = (word) => word.normalize('NFC').replace('’', "'").toLowerCase();
 const wordsIn = (text) => text.match(WORD) ?? [];
 
 /**
- * @param {string} text of the file: the number of its words, then one a line
+ * @param {string} text of the file: the number of words, then one word per line
  * @returns {Words}
- * @throws {TypeError} if it is not such a list, or is incomplete
+ * @throws {TypeError} if it is not a word list, or is incomplete
  */
 export function readWords(text) {
   const [count, ...words] = text
@@ -47,7 +47,7 @@ export function readWords(text) {
   const isWord = (/** @type {string} */ one) =>
     one.length <= LETTERS_MAX && one.match(WORD)?.[0] === one;
   if (words.length === 0 || count !== `${words.length} words` || !words.every(isWord))
-    throw new TypeError('words: not a complete list of words');
+    throw new TypeError('words: not a complete word list');
   return new Map(words.map((one) => [plain(one), one]));
 }
 
@@ -75,7 +75,7 @@ function firstInvented(text, known, told) {
 
 /**
  * @param {string} word
- * @returns {string[]} unchanged, in lower case, with a capital, and in capitals
+ * @returns {string[]} the word unchanged, in lower case, capitalized, and in capitals
  */
 const formsOf = (word) => {
   const small = word.toLowerCase();
@@ -83,7 +83,7 @@ const formsOf = (word) => {
   return [word, small, first.toUpperCase() + small.slice(first.length), word.toUpperCase()];
 };
 
-/** The usual marks, in addition to those of the text and the conversation. The ranges contain no letters or lookalikes. */
+/** The usual punctuation, in addition to that in the text and the conversation. The ranges contain no letters or lookalikes. */
 const MARKS = String.raw`\x00-&(-@[-${'`'}{-\x7f\xa0-\xa9\xab-\xb4\xb6-\xb9\xbb-\xbf\xd7\xf7\u2010-\u2018\u201a-\u206f\u20a0-\u20bf\u2190-\u23ff\u2600-\u27bf\ufe0f\U0001F300-\U0001FAFF`;
 
 /**
@@ -93,7 +93,7 @@ const MARKS = String.raw`\x00-&(-@[-${'`'}{-\x7f\xa0-\xa9\xab-\xb4\xb6-\xb9\xbb-
 
 /**
  * @param {Tree} tree
- * @returns {string} its GBNF: words with a common beginning share it, because many alternatives are
+ * @returns {string} its GBNF, in which words share common prefixes, because many alternatives are
  * slow
  */
 function alternatives(tree) {
@@ -127,8 +127,8 @@ function treeOf(words) {
 }
 
 /**
- * @param {Iterable<string>} words of which those with more than LETTERS_MAX letters are left out
- * @returns {string} a grammar, in GBNF, of texts that have these words in their usual forms, and any digits and marks between them
+ * @param {Iterable<string>} words words longer than LETTERS_MAX letters are left out
+ * @returns {string} a GBNF grammar that allows these words in their usual forms, with any digits and punctuation between them
  */
 export function wordGrammar(words) {
   const short = Array.from(words).filter((word) => word.length <= LETTERS_MAX);
@@ -144,7 +144,7 @@ export function wordGrammar(words) {
 
 /**
  * @param {Body['messages'][0]} message
- * @returns {string} the text as the model reads it: the texts of its parts, one after the other
+ * @returns {string} the text as the model reads it: its parts, concatenated
  */
 const textOf = ({ content }) =>
   Array.isArray(content)
@@ -197,7 +197,7 @@ class Answer {
     return beforeLastWord(this.waiting);
   }
 
-  /** The length of the part that ends a word which the user has begun. */
+  /** The length of the part that completes a word begun by the user. */
   get #free() {
     const isBegun = this.shown === '' && beforeLastWord(this.#prefix) < this.#prefix.length;
     return isBegun ? (this.waiting.match(FIRST_WORD)?.[0].length ?? 0) : 0;
@@ -278,7 +278,7 @@ class Answer {
 /** @typedef {(body: Body & {stream?: false}) => Promise<import('wick-llm').ChatCompletion>} Ask */
 
 /**
- * @param {Answer} answer that has an invented word
+ * @param {Answer} answer with an invented word
  * @param {Body} body the request
  * @param {Ask} ask
  * @returns {Promise<{text: string, finish_reason: string, timings?: unknown, held: Chunk['held'],
@@ -328,9 +328,9 @@ function passOn(answer, { delta, finish_reason, ...choice }) {
 /**
  * @param {AsyncIterable<Chunk>} chunks a streamed chat completion
  * @param {Body} body the request
- * @param {Words} known of the model
+ * @param {Words} known the model's words
  * @param {Ask} ask sends a request again, not streamed
- * @returns {AsyncGenerator<Chunk>} the same chunks, in whole sentences of known words
+ * @returns {AsyncGenerator<Chunk>} the same chunks, in whole sentences with only known words
  */
 export async function* held(chunks, body, known, ask) {
   const answers = Array.from({ length: body.n ?? 1 }, () => new Answer(body.messages, known));
@@ -374,7 +374,7 @@ export async function* held(chunks, body, known, ask) {
 }
 
 /**
- * @param {Engine} engine that has this model
+ * @param {Engine} engine with this model
  * @param {Body} body without a response format, grammar or its own tools
  * @param {Words} known the result of readWords
  * @returns {AsyncGenerator<Chunk>} the answer's pieces

@@ -1,5 +1,5 @@
-// OpenAI's interface in a server of node:http, with the engine in a worker: the server's thread stays free.
-// (`npx wick-llm serve MODEL` is such a server, ready-made. Express, Fastify and Hono: docs/guide/server.md.)
+// OpenAI's API in a node:http server, with the engine in a worker, so the server's thread is not blocked.
+// (`npx wick-llm serve MODEL` is a ready-made server. Express, Fastify and Hono: docs/guide/server.md.)
 //
 //   node examples/node-server/serve.mjs [model.gguf] [port]
 

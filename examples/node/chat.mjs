@@ -1,4 +1,4 @@
-// A model in Node: asks the built-in model (or the GGUF file named first) a question and streams the
+// A model in Node: asks the built-in model (or the given GGUF file) a question and streams the
 // answer.
 //
 //   node examples/node/chat.mjs ["a question"] [model.gguf]

@@ -11,13 +11,13 @@ const here = dirname(fileURLToPath(import.meta.url));
 const root = resolve(here, '../..');
 export const site = resolve(root, 'build/notes-page');
 
-/** Files that the page needs without a network, in addition to its scripts and styles. */
+/** Files that the page needs offline, in addition to its scripts and styles. */
 const files = [
   ...['index.html', 'icon.svg', 'guide.json'],
   ...packageFiles(['models.js', 'tasks.js'], ['-extras']),
 ];
 
-/** The pages of the guide, a folder of notes that is always available: their texts by their paths. */
+/** Writes the pages of the guide, a folder of notes that is always available: their texts by path. */
 function guideNotes() {
   const guide = resolve(root, 'docs/guide');
   const names = readdirSync(guide).filter((name) => name.endsWith('.md'));

@@ -35,7 +35,7 @@ function open() {
   return opening;
 }
 
-/** All keys that begin with these parts. @param {...string} parts */
+/** Returns the range of keys that begin with these parts. @param {...string} parts */
 const beginning = (...parts) => IDBKeyRange.bound(parts, [...parts, []]);
 
 /** @param {string} folder @returns {Promise<Note[]>} */
@@ -60,7 +60,7 @@ export const writeNote = async (note) => void (await (await open()).put('notes',
 /** @param {Vectors[]} all atomically */
 export async function writeVectors(all) {
   const transaction = (await open()).transaction('vectors', 'readwrite');
-  const done = transaction.done; // has the reason why a transaction failed, such as a full disk
+  const done = transaction.done; // rejects with the reason why a transaction failed, such as a full disk
   await Promise.all([...all.map((one) => transaction.store.put(one)), done]);
 }
 
@@ -83,7 +83,7 @@ export const readSetting = async (name) => (await open()).get('settings', name);
 export const writeSetting = async (name, value) =>
   void (await (await open()).put('settings', value, name));
 
-/** Deletes everything that is stored for all folders. */
+/** Deletes all stored data of all folders. */
 export async function forgetAll() {
   const stores = ['notes', 'vectors', 'settings'];
   const transaction = (await open()).transaction(stores, 'readwrite');

@@ -4,7 +4,7 @@
 
 const hub = 'https://huggingface.co';
 
-/** `bytes` is about the file's size. */
+/** `bytes` is the approximate file size. */
 export const embedders = [
   {
     name: 'BGE small, Q8_0',
@@ -28,7 +28,7 @@ export const embedders = [
   },
 ];
 
-/** By a part of the model's name; from its author's description. @type {[RegExp, Prefixes][]} */
+/** Prefixes by a part of the model's name, as described by its authors. @type {[RegExp, Prefixes][]} */
 const prefixes = [
   [/nomic.?embed/i, { passage: 'search_document: ', query: 'search_query: ' }],
   [/\be5\b|multilingual.?e5/i, { passage: 'passage: ', query: 'query: ' }],
@@ -62,7 +62,7 @@ const POOLING_RANK = 4;
 
 /**
  * @param {import('wick-llm').Engine} engine
- * @returns {Promise<{isEmbedder: boolean}>} rejects if the model has no vectors
+ * @returns {Promise<{isEmbedder: boolean}>} rejects if the model cannot compute vectors
  */
 export async function examineEmbedder(engine) {
   const { metadata } = await engine.inspect();

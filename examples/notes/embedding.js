@@ -1,5 +1,5 @@
-// examples/notes/embedding.js — the vectors of passages, computed by the model. A passage whose
-// text was embedded before is not embedded again, and a long note is stored piece by piece.
+// examples/notes/embedding.js — computes the vectors of passages with the model. Text that was
+// embedded before is not embedded again, and a long note is stored piece by piece.
 
 import { writeVectors } from './database.js';
 import { embeddedText } from './passages.js';
@@ -9,7 +9,7 @@ import { embeddedText } from './passages.js';
 /** @typedef {import('wick-llm').Engine} Engine */
 
 const BATCH = 32;
-/** The number of passages after which a long note is stored in between. */
+/** The number of passages after which the part of a long note is stored. */
 const STORED_PASSAGES = 256;
 
 /** @param {Note} note @param {Vectors | undefined} kept */
@@ -26,7 +26,7 @@ export const countEmbedded = (note, kept) =>
 
 /**
  * @param {Vectors | undefined} kept
- * @returns {Map<string, Float32Array>} vectors by the texts that were embedded
+ * @returns {Map<string, Float32Array>} vectors by their texts
  */
 function knownVectors(kept) {
   /** @type {Map<string, Float32Array>} */
@@ -88,8 +88,8 @@ async function embedNote(note, kept, { engine, model, prefix, signal, onPassages
 }
 
 /**
- * Embeds passages that are not embedded yet, several short notes at a time, because they share the
- * passes of the model.
+ * Embeds passages that are not embedded yet, several short notes at a time, so that they are computed
+ * in the same batches.
  * @param {Note[]} notes
  * @param {Map<string, Vectors>} kept the stored vectors by path
  * @param {Work} work
@@ -105,7 +105,7 @@ export async function embedNotes(notes, kept, work) {
       some.push(note);
     }
     const all = await Promise.all(some.map((note) => embedNote(note, kept.get(note.path), work)));
-    work.onVectors(all); // they can be searched, even if there is no room to store them
+    work.onVectors(all); // they can be searched even if they cannot be stored
     await writeVectors(all);
   }
 }

@@ -1,5 +1,5 @@
-// examples/notes/folder.js — the notes of a folder, from any of a browser's sources: a handle, a list of files, or a drop. Only
-// names, sizes and dates are read here.
+// examples/notes/folder.js — lists the notes in a folder from any browser source: a handle, a file list, or a drop. Only names,
+// sizes and dates are read here.
 
 /** @typedef {{path: string, file: () => Promise<File>}} Found */
 /**
@@ -11,7 +11,7 @@ const FILES_MAX = 50_000;
 const DEPTH_MAX = 32;
 const NOTE = /\.(md|markdown|mdown|txt)$/i;
 
-/** Folders of programs. @param {string} name */
+/** Returns whether a folder belongs to a program. @param {string} name */
 const isHidden = (name) => name.startsWith('.') || name === 'node_modules';
 
 /** @param {FileSystemDirectoryHandle} handle @returns {Promise<Listing>} */

@@ -1,15 +1,15 @@
-// examples/notes/folders.js — identifies folders, so that two folders of the same name are kept separate. A handle can be
-// compared; a list of files is recognized by its notes.
+// examples/notes/folders.js — identifies folders, so that two folders with the same name are kept separate. Handles can be
+// compared; a file list is recognized by its notes.
 
 import { readSetting, readSizes, writeSetting } from './database.js';
 
 /** @typedef {import('./folder.js').Listing} Listing */
-/** `id` is the key of its notes, and is shown: the name, with a number if there are several. @typedef {{id: string, name: string, handle?: any}} Folder */
+/** `id` is the key of its notes and is shown: the name, with a number if there are several. @typedef {{id: string, name: string, handle?: any}} Folder */
 
 const FOLDERS_MAX = 200;
 /** The share of common paths in the smaller of two lists. */
 const SHARE_MIN = 0.5;
-/** This many common paths are not a coincidence, unlike a single README.md. */
+/** The number of common paths that is not a coincidence, unlike a single README.md. */
 const PATHS_SURE = 3;
 
 /** @returns {Promise<Folder[]>} the folders, the last used one first */
@@ -25,8 +25,8 @@ const isEntry = (one, handle) => one.handle?.isSameEntry?.(handle).catch(() => f
 
 /**
  * @param {Folder} one
- * @param {Listing} listing of a folder of the same name
- * @returns {Promise<number>} 0 if it is another folder, otherwise the share of common paths
+ * @param {Listing} listing of a folder with the same name
+ * @returns {Promise<number>} 0 if it is a different folder, otherwise the share of common paths
  */
 async function likeness({ id }, { found }) {
   const kept = await readSizes(id);
@@ -42,7 +42,7 @@ async function likeness({ id }, { found }) {
 }
 
 /**
- * @param {Folder[]} same those with the listing's name
+ * @param {Folder[]} same the folders with the listing's name
  * @param {Listing} listing
  * @param {any} handle
  * @returns {Promise<Folder | undefined>}
@@ -70,7 +70,7 @@ function newId(name, all) {
 
 /**
  * @param {Listing} listing
- * @param {any} [handle] that of the folder, if the browser has one
+ * @param {any} [handle] of the folder, if the browser has one
  * @returns {Promise<string>} the key of its notes
  */
 export async function idOfFolder(listing, handle) {

@@ -1,5 +1,5 @@
-// examples/notes/page.js — the page: its folder, its model, the index that is built from both, and
-// the search.
+// examples/notes/page.js — the page: its folder, its model, the index built from both, and the
+// search.
 
 import { byId } from '../chat/dom.js';
 import { keepPage } from '../chat/offline.js';
@@ -21,15 +21,15 @@ const LOCK = 'wick-notes';
 const NEWS_MS = 1000;
 const SEARCH_MS = 120;
 const SKIPPED_SHOWN = 200;
-/** The number of notes whose words are indexed before the page gets a turn. */
+/** The number of notes whose words are indexed before control returns to the page. */
 const NOTES_AT_ONCE = 100;
 
 let folder = '';
 /** @type {FileSystemDirectoryHandle | undefined} */
 let handle;
-/** By their paths. @type {Map<string, Note>} */
+/** The notes by path. @type {Map<string, Note>} */
 let notes = new Map();
-/** Vectors of the loaded model, by the notes' paths. @type {Map<string, Vectors>} */
+/** The loaded model's vectors, by note path. @type {Map<string, Vectors>} */
 let vectors = new Map();
 let words = new WordIndex();
 /** @type {{id: string, prefixes: import('./embedders.js').Prefixes} | undefined} */
@@ -206,7 +206,7 @@ async function drop(event) {
     showProblem('folder-problem', new Error('Choose a folder, not a file.'));
     return;
   }
-  // requested at once, because the items are no longer available after the event
+  // requested immediately, because the items are not available after the event
   const asked = /** @type {any} */ (item).getAsFileSystemHandle?.();
   handle = await asked?.catch(() => undefined);
   await takeFolder(await listDropped(entry));
@@ -264,7 +264,7 @@ async function embedWhileAlone(own) {
       const time = left > 90 ? `${Math.round(left / 60)} minutes` : `${Math.ceil(left)} s`;
       /** @type {HTMLProgressElement} */ (byId('embedding-bar')).value = (done + count) / all;
       sayEmbedding(
-        `${number(Math.min(all, done + count))} of ${number(all)} passages, ${rate.toFixed(rate < 10 ? 1 : 0)} a second, ${time} left`,
+        `${number(Math.min(all, done + count))} of ${number(all)} passages, ${rate.toFixed(rate < 10 ? 1 : 0)} per second, ${time} left`,
       );
     },
     onVectors: (made) => {
@@ -344,7 +344,8 @@ async function search(text = queryText()) {
   }
   const found = words.search(text, notes);
   showHits('words', found);
-  const none = notes.size > 0 ? 'No note has these words.' : 'No folder of notes is chosen yet.';
+  const none =
+    notes.size > 0 ? 'No note contains these words.' : 'No folder of notes is chosen yet.';
   byId('words-note').textContent = found.length > 0 ? '' : none;
   const engine = choice.engine();
   if (!engine || !model) {
@@ -369,7 +370,7 @@ const choice = useModelChoice({
   onEngine: async (engine, { name }) => {
     const { isEmbedder } = await examineEmbedder(engine);
     const info = await engine.info();
-    await engine.embed(['a note']); // a model that cannot compute does not replace one that can
+    await engine.embed(['a note']); // a model that does not work must not replace one that does
     stopEmbedding();
     model = { id: info.fingerprint ?? name, prefixes: prefixesOf(`${name} ${info.name ?? ''}`) };
     showProblem(

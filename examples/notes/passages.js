@@ -3,12 +3,12 @@
 
 /** @typedef {{heading: string, text: string}} Passage */
 
-/** About 250 tokens: small embedders read 512. */
+/** The size of a passage: about 250 tokens, because small embedders read 512. */
 const PASSAGE_CHARACTERS = 1000;
 const TITLE_CHARACTERS_MAX = 200;
 
 /**
- * A longer line is plain text.
+ * The maximum length of a heading; longer lines are plain text.
  * @param {string} line
  * @returns {string | undefined} the text of a heading
  */
@@ -59,7 +59,7 @@ export function passagesOf(text) {
     for (const piece of cut(block)) passages.push({ heading, text: piece });
     block = '';
   };
-  const body = text.replace(/^---\n[\s\S]{0,20000}?\n---\n/, ''); // settings of a note
+  const body = text.replace(/^---\n[\s\S]{0,20000}?\n---\n/, ''); // front matter
   for (const line of body.split('\n')) {
     if (/^\s*(```|~~~)/.test(line)) isCode = !isCode;
     const found = isCode ? undefined : headingOf(line);
@@ -82,13 +82,13 @@ export function passagesOf(text) {
 /**
  * @param {string} text
  * @param {string} path
- * @returns {string} its first heading, or else the file's name
+ * @returns {string} its first heading, or the file's name if it has none
  */
 export function titleOf(text, path) {
   const first = /^#\s+(.{1,200})$/m.exec(text.slice(0, 20_000))?.[1];
   return first?.trim() || (path.split('/').at(-1) ?? path).replace(/\.\w+$/, '');
 }
 
-/** The text of a passage that an embedder reads. @param {string} title @param {Passage} passage */
+/** Returns the text of a passage for the embedder. @param {string} title @param {Passage} passage */
 export const embeddedText = (title, { heading, text }) =>
   [title, heading === title ? '' : heading, text].filter(Boolean).join('\n');

@@ -49,9 +49,9 @@ async function readNote(folder, { path, file: open }, before) {
 
 /**
  * @typedef {{notes: Note[], read: number, removed: number, skipped: {path: string, reason: string}[], isEmpty: boolean,
- *   unkept: number}} Reading `read`: the number of new or changed notes; `unkept`: those for which
- *   the disk had no room; `isEmpty`: whether the folder no longer has notes, so that `notes` are
- *   those of the last time
+ *   unkept: number}} Reading `read`: the number of new or changed notes; `unkept`: the number that
+ *   could not be stored; `isEmpty`: whether the folder no longer has notes, so that `notes` are from
+ *   the last visit
  */
 
 /** @param {Note} note @returns {Promise<boolean>} whether there was room for it */

@@ -1,11 +1,11 @@
-// examples/notes/results.js — the results of a search, and the text of a note. Notes are untrusted: they are shown as text, and never as HTML.
+// examples/notes/results.js — shows search results, and the text of a note. Notes are untrusted: they are shown as text, never as HTML.
 
 import { byId } from '../chat/dom.js';
 
 /** @typedef {import('./searching.js').Hit} Hit */
 /** @typedef {import('./database.js').Note} Note */
 
-/** The passages shown of a whole note, around the one that was found. */
+/** The number of passages shown around a found passage. */
 const SHOWN_PASSAGES = 60;
 
 /** @param {string} tag @param {string} className @param {string} text */

@@ -1,4 +1,4 @@
-// examples/notes/searching.js — the two searches: by meaning, over the vectors of all passages, and by words, over their text.
+// examples/notes/searching.js — the two searches: by meaning, in the vectors of all passages, and by words, in their text.
 
 import MiniSearch from 'minisearch';
 import { firstWords } from '../shared/query.js';
@@ -8,7 +8,7 @@ import { firstWords } from '../shared/query.js';
 /** @typedef {{note: Note, index: number, score: number, words: string[]}} Hit `index`: of the passage */
 
 const HITS_MAX = 20;
-/** The limit of hits in one note, so that a long note does not fill the list. */
+/** The maximum number of hits per note, so that a long note does not fill the list. */
 const HITS_NOTE_MAX = 3;
 
 /** @param {Hit[]} sorted @returns {Hit[]} */
@@ -34,7 +34,7 @@ function dot(a, b, from) {
 }
 
 /**
- * Vectors have length 1, so their product is the cosine.
+ * Searches by meaning. Vectors are normalized, so their dot product is the cosine.
  * @param {Float32Array} query @param {Map<string, Note>} notes @param {Map<string, Vectors>} vectors
  * @returns {Hit[]}
  */

@@ -1,4 +1,4 @@
-// examples/playground/answer.js — one run: the model's text as it is generated, token by token.
+// examples/playground/answer.js — one run: yields the model's text token by token as it is generated.
 
 import { WickError } from 'wick-llm';
 import { chatFields, generateOptions, questionOf } from './rules.js';
@@ -59,7 +59,7 @@ async function chat(engine, task, hasTokens, signal, onPiece) {
   return ending;
 }
 
-/** A model without a chat template continues a text. @type {typeof answer} */
+/** Runs a model without a chat template, which continues text. @type {typeof answer} */
 async function plain(engine, task, _, signal, onPiece) {
   const suffix = task.kind === 'schema' ? '\n\nJSON: ' : '\n\n';
   const generation = engine.generate(questionOf(task) + suffix, {

@@ -1,4 +1,4 @@
-// examples/playground/editor.js — a field for a rule, in which the place of an error is marked
+// examples/playground/editor.js — a field for a rule, in which the position of an error is marked
 // underneath the letters.
 
 import { byId } from '../chat/dom.js';
@@ -7,7 +7,7 @@ import { placeOf } from './rules.js';
 const field = /** @type {HTMLTextAreaElement} */ (byId('rule'));
 const marks = byId('rule-marks');
 
-/** The marked range: the word, or the character, at a place. @param {string} text @param {number} at */
+/** Returns the range to mark: the word or character at a position. @param {string} text @param {number} at */
 function rangeAt(text, at) {
   const start = Math.min(at, Math.max(0, text.length - 1));
   const word = /^("(?:[^"\\\n]|\\.){0,200}"?|\w{1,200})/.exec(text.slice(start, start + 204));

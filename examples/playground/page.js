@@ -1,4 +1,4 @@
-// examples/playground/page.js — the page: the input, its check, its run, and the link to it.
+// examples/playground/page.js — the page: the input, its check, its run, and links to it.
 
 import { modelUrl } from 'wick-llm-demo-model';
 import { byId } from '../chat/dom.js';
@@ -15,7 +15,7 @@ import { samples } from './samples.js';
 /** @typedef {import('./samples.js').Task} Task */
 
 const CHECK_MS = 400;
-/** The probabilities below which a token is marked. */
+/** Tokens with lower probabilities than these are marked. */
 const UNSURE = 0.5;
 const FORCED = 0.01;
 
@@ -71,7 +71,7 @@ let checking;
 
 function checkSoon() {
   byId('code').textContent = '';
-  showFault(undefined); // of another rule
+  showFault(undefined); // clears the fault of an earlier rule
   byId('rule-state').textContent = '';
   checking?.abort();
   clearTimeout(waiting);
@@ -162,8 +162,8 @@ async function run() {
     showWhole(asked, written);
     const rate = ending.tokens > 1 ? (ending.tokens - 1) / Math.max(seconds(), 1e-3) : 0;
     byId('facts').textContent =
-      `${ending.promptTokens} tokens read in ${((first - start) / 1000).toFixed(2)} s; ` +
-      `${ending.tokens} written${rate ? `, ${rate.toFixed(rate < 10 ? 1 : 0)} a second` : ''}.`;
+      `${ending.promptTokens} tokens prefilled in ${((first - start) / 1000).toFixed(2)} s; ` +
+      `${ending.tokens} written${rate ? `, ${rate.toFixed(rate < 10 ? 1 : 0)} per second` : ''}.`;
     byId('state').textContent = ending.finish === 'length' ? '' : 'Done';
     if (ending.finish === 'length')
       showProblem(
@@ -188,11 +188,11 @@ async function share() {
     await navigator.clipboard.writeText(link.href);
     byId('state').textContent = 'Copied';
   } catch (error) {
-    byId('state').textContent = `Not copied, but the page's address is the link: ${inWords(error)}`;
+    byId('state').textContent = `Not copied, but the page's URL is the link: ${inWords(error)}`;
   }
 }
 
-/** @returns {Promise<boolean>} whether the address has a task */
+/** @returns {Promise<boolean>} whether the URL contains a task */
 async function readLink() {
   const packed = location.hash.slice(1);
   if (!packed) return false;
@@ -202,7 +202,7 @@ async function readLink() {
       Object.hasOwn(names, found?.kind) &&
       typeof found.rule === 'string' &&
       typeof found.text === 'string';
-    if (!isTask) throw new Error('it belongs to another page');
+    if (!isTask) throw new Error('it belongs to a different page');
     show(found);
     fillExamples();
     return true;

@@ -1,4 +1,4 @@
-// examples/playground/rules.js — constraints as options of the engine, and the engine's objections to them.
+// examples/playground/rules.js — converts constraints to engine options, and finds the engine's errors in them.
 
 /** @typedef {import('wick-llm').Engine} Engine */
 /** @typedef {import('./samples.js').Kind} Kind */
@@ -8,7 +8,7 @@
 /** @param {string} rule @returns {string[]} the choices, one per line */
 const linesOf = (rule) => rule.split('\n').filter((line) => line.trim() !== '');
 
-/** Options of engine.generate. @type {Record<Kind, (rule: string) => import('wick-llm').GrammarOptions>} */
+/** Options for engine.generate. @type {Record<Kind, (rule: string) => import('wick-llm').GrammarOptions>} */
 export const generateOptions = {
   schema: (rule) => ({ jsonSchema: rule }),
   grammar: (rule) => ({ grammar: rule }),
@@ -16,7 +16,7 @@ export const generateOptions = {
   choices: (rule) => ({ choices: linesOf(rule) }),
 };
 
-/** Fields of engine.chat.completions.create. @type {Record<Kind, (rule: string) => any>} */
+/** Fields for engine.chat.completions.create. @type {Record<Kind, (rule: string) => any>} */
 export const chatFields = {
   schema: (rule) => {
     const schema = JSON.parse(rule);
@@ -46,7 +46,7 @@ function indexOfByte(text, bytes) {
  * @param {Engine} engine
  * @param {Pick<Task, 'kind' | 'rule'>} task
  * @param {AbortSignal} signal
- * @returns {Promise<Fault | undefined>} undefined if it is well-formed
+ * @returns {Promise<Fault | undefined>} undefined if the rule is valid
  */
 export async function findFault(engine, { kind, rule }, signal) {
   try {

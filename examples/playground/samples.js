@@ -3,7 +3,7 @@
 /** @typedef {'schema' | 'grammar' | 'regex' | 'choices'} Kind */
 /** @typedef {{kind: Kind, rule: string, text: string}} Task */
 
-/** Lists of words stay on one line. @param {unknown} value */
+/** Formats JSON and keeps lists of words on one line. @param {unknown} value */
 const json = (value) =>
   JSON.stringify(value, null, 2).replace(
     /\[\s+([^[\]{}]*?)\s+\]/g,

@@ -9,7 +9,7 @@ import { build, buildSync } from 'esbuild';
 const root = resolve(dirname(fileURLToPath(import.meta.url)), '../..');
 
 /**
- * Copies the package and that of the model, without the small model that benchmarks use.
+ * Copies the package and the model package, without the small model for benchmarks.
  * @param {string} site the page's folder
  * @param {boolean} [hasModel]
  */
@@ -31,7 +31,7 @@ export function copyStyles(site) {
 }
 
 /**
- * The package is not bundled, because it finds its worker and its WebAssembly by its own address.
+ * Keeps the package unbundled, because it finds its worker and its WebAssembly relative to its own URL.
  * @type {import('esbuild').Plugin}
  */
 const besidePackage = {
@@ -44,8 +44,8 @@ const besidePackage = {
 };
 
 /**
- * Makes one file of everything that the page's script imports. Modules that are loaded later share
- * parts of it; without this, each shared part would become a separate file.
+ * Combines everything that the page's script imports into one file. Modules that are loaded later
+ * share parts of it; without this, each shared part would become a separate file.
  * @param {string} script of the page
  * @returns {import('esbuild').Plugin}
  */
@@ -99,8 +99,8 @@ export const bundlePage = (entryPoints, outdir, define = {}) =>
   });
 
 /**
- * The scripts that a page's script imports before it runs. A page that names them need not load one
- * to discover the next.
+ * Lists the scripts that a page's script imports before it runs, so that the browser does not have to
+ * load one to discover the next.
  * @param {import('esbuild').BuildResult<{metafile: true}>} built by bundlePage
  * @param {string} folder of the page
  * @returns {string} elements of its head

@@ -1,5 +1,5 @@
-// examples/shared/fragment.js — the state of a page as the fragment of its address: JSON, compressed, in base64url. A fragment is
-// not sent to any server.
+// examples/shared/fragment.js — stores a page's state in the fragment of its URL: JSON, compressed, in base64url. Browsers do not
+// send fragments to servers.
 
 /** A link may come from anyone, so its size is limited. */
 const BYTES_MAX = 1 << 20;
@@ -11,7 +11,7 @@ async function piped(bytes, way) {
     way === 'compress' ? new CompressionStream(format) : new DecompressionStream(format);
   const writer = stream.writable.getWriter();
   const isWritten = writer.write(bytes).then(() => writer.close());
-  isWritten.catch(() => {}); // the reader has the error
+  isWritten.catch(() => {}); // the reader reports the error
   /** @type {Uint8Array[]} */
   const pieces = [];
   let count = 0;
@@ -45,7 +45,7 @@ export async function packFragment(value) {
 
 /**
  * @param {string} text
- * @returns {Promise<any>} the state; rejects if it is not a fragment of packFragment
+ * @returns {Promise<any>} the state; rejects if packFragment did not create it
  */
 export async function unpackFragment(text) {
   if (text.length > BYTES_MAX) throw new Error(`it is longer than ${BYTES_MAX} characters`);

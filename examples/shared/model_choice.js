@@ -1,6 +1,6 @@
-// examples/shared/model_choice.js — the choice of a model in a page: the built-in one, one of a
-// list, one that is already in this browser, an address or a name on the hub, or a file. The
-// previous model answers until the new one is ready.
+// examples/shared/model_choice.js — the choice of a model on a page: the built-in one, one from a
+// list, one that is already in this browser, a URL or a name on the hub, or a file. The previous
+// model stays in use until the new one is ready.
 
 import { createEngine, WickError } from 'wick-llm';
 import { byId } from '../chat/dom.js';
@@ -13,8 +13,8 @@ import { specOf } from '../chat/specs.js';
 /**
  * @typedef {object} ChoiceOptions
  * @property {string} key in localStorage, where the choice is remembered
- * @property {Offer[]} offers in addition to the models in this browser; the first one is the page's
- * own model, if `begin` says so
+ * @property {Offer[]} offers in addition to the models in this browser; with `begin`, the first one
+ * is the page's own model
  * @property {boolean} begin whether the first offer is loaded if the user has not chosen a model before
  * @property {(engine: Engine, choice: Choice) => Promise<void> | void} onEngine receives the new
  * engine, after which the previous one is closed. An exception rejects the model
@@ -39,7 +39,7 @@ function typedChoice(typed) {
     const model = `hf:${spec.name}${spec.type ? `:${spec.type}` : ''}`;
     return { name: spec.name, source: { model, hub: { endpoint: hub } } };
   }
-  throw new Error('enter the address of a GGUF file, owner/repo or owner/repo/file.gguf');
+  throw new Error('enter the URL of a GGUF file, owner/repo or owner/repo/file.gguf');
 }
 
 /** @param {string} key @returns {Choice | undefined} */
@@ -53,7 +53,7 @@ function remembered(key) {
   }
 }
 
-/** @returns {Promise<Offer[]>} models that this browser has */
+/** @returns {Promise<Offer[]>} the models stored in this browser */
 async function keptOffers() {
   try {
     const { openModels } = await import('wick-llm/models');
@@ -66,7 +66,7 @@ async function keptOffers() {
         source: { url: urls[0] },
       }));
   } catch {
-    return []; // this browser keeps none
+    return []; // this browser does not store models
   }
 }
 
@@ -94,7 +94,7 @@ export function useModelChoice({ key, offers, begin, onEngine, options = {} }) {
     const value = select.value;
     select.replaceChildren(
       ...all.map(({ name, note }, index) => new Option(`${name} (${note})`, String(index))),
-      new Option('An address, or a name on the hub', 'address'),
+      new Option('A URL, or a name on the hub', 'address'),
       new Option('A GGUF file on this device', 'file'),
     );
     if (value) select.value = value;

@@ -1,20 +1,20 @@
-// examples/shared/pages.mjs — the pages of the site, and the links that each has to all others. If
-// a page is served alone, it has none.
+// examples/shared/pages.mjs — the pages of the site, and the links from each page to the others. A
+// page that is served separately has no links.
 
 /**
- * In the order in which they are shown. The folder of the first page is that of the site itself.
+ * The pages in the order in which they are shown. The folder of the first page is the site's folder.
  */
 export const pages = [
   { folder: '', name: 'Wick', text: 'The first page' },
   {
     folder: 'chat',
     name: 'Chat',
-    text: 'A chat with any model that keeps every conversation and works offline',
+    text: 'A chat with any model; it stores every conversation and works offline',
   },
   {
     folder: 'playground',
     name: 'Playground',
-    text: 'Turn a text into JSON of your schema, or into a text of your grammar',
+    text: 'Convert text to JSON that matches your schema, or to output that matches your grammar',
   },
   {
     folder: 'notes',
@@ -30,13 +30,13 @@ export const pages = [
   {
     folder: 'docs',
     name: 'Documentation',
-    text: 'What the engine and its package can do, and how',
+    text: 'How to use the engine and its package',
   },
 ];
 
 /**
- * @param {string} html with the comment where the links come
- * @param {string} [folder] of the page in the site; without: the page is alone
+ * @param {string} html with a comment where the links are inserted
+ * @param {string} [folder] of the page in the site; undefined if the page is served separately
  */
 export function addLinks(html, folder) {
   const links = pages.map((page) =>

@@ -1,4 +1,4 @@
-// examples/shared/query.js — turns the text of a search box into a query for a search over words.
+// examples/shared/query.js — converts the text of a search box to a query for a word search.
 
 /** Each word is compared with all indexed words. */
 const WORDS_MAX = 32;

@@ -1,6 +1,6 @@
-// examples/site/build.mjs — all example pages as one folder of files, build/site, which any static
-// host can serve, also below a path: `make site`. Hosts that read a file of headers make the pages
-// cross-origin isolated; elsewhere the chat's service worker does so from the second visit on.
+// examples/site/build.mjs — builds all example pages in one folder, build/site, which any static host
+// can serve, also below a path: `make site`. Hosts that support a headers file make the pages
+// cross-origin isolated; elsewhere the chat's service worker does so, starting with the second visit.
 
 import { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
@@ -24,7 +24,7 @@ const headers = {
   'Cross-Origin-Embedder-Policy': 'require-corp',
 };
 
-/** Files in which hosts look for headers; others ignore them. @param {string} folder */
+/** Writes the files in which hosts look for headers. @param {string} folder */
 function writeHeaders(folder) {
   const all = Object.entries(headers);
   const write = (/** @type {string} */ name, /** @type {string} */ text) =>
@@ -56,7 +56,7 @@ const builders = {
   playground: buildPlayground,
 };
 
-/** The pages and their purposes. */
+/** Lists the pages and their purposes. */
 function listHtml() {
   const others = pages.filter(({ folder }) => folder !== '');
   const items = others.map(
@@ -81,5 +81,5 @@ export async function buildSite(folder = site) {
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  console.log(`A folder for any host of static files: ${await buildSite()}`);
+  console.log(`Built a folder for any static host: ${await buildSite()}`);
 }

@@ -2,7 +2,7 @@
 //
 //   node run.mjs wick.wasm model.gguf "Once upon a time"
 //
-// The module sees only the model's folder of the file system.
+// The module can access only the model's folder.
 
 import { readFile } from 'node:fs/promises';
 import { basename, dirname, resolve } from 'node:path';
@@ -21,7 +21,7 @@ const wasi = new WASI({
   preopens: { '/models': dirname(resolve(modelPath)) },
   returnOnExit: true,
 });
-// node:wasi keeps the memory's first buffer. A memory that has grown has another buffer
+// node:wasi keeps the memory's first buffer. After the memory has grown, it has a different buffer
 // (nodejs/node#51303), so node:wasi gets the memory again before each call.
 const setMemory = Object.getOwnPropertySymbols(wasi).find((s) => s.description === 'kSetMemory');
 /** @type {WebAssembly.Memory | undefined} */

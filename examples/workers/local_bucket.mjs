@@ -1,5 +1,5 @@
-// A bucket of R2 for workerd on this machine: answers `get` of one file, by the protocol that workerd speaks to a
-// bucket's service.
+// A local R2 bucket for workerd: implements `get` for one file, with the protocol that workerd uses for bucket
+// services.
 //
 //   node examples/workers/local_bucket.mjs [model.gguf] [port] (VERBOSE=1 prints each read)
 

@@ -1,6 +1,6 @@
-// OpenAI's interface in a Cloudflare Worker: the engine runs in the isolate, the model is in a
-// bucket of R2. It is read in pieces by the first request. README.md describes how to start and
-// deploy it.
+// OpenAI's API in a Cloudflare Worker: the engine runs in the isolate, and the model is in an R2
+// bucket. The first request loads it in pieces. README.md describes how to start and deploy the
+// worker.
 
 import { openOnce } from 'wick-llm/edge';
 import { createHandler } from 'wick-llm/openai';
@@ -10,15 +10,15 @@ import grammarWasm from 'wick-llm/wasm/wick-simd128-single-grammar.wasm'; // for
 
 let open;
 
-/** All memory of an isolate counts against the limit of 128 MB. */
+/** All memory of an isolate counts towards the limit of 128 MB. */
 const opener = ({ CONTEXT, KV }) =>
   openOnce({
     ...{ wasm, grammarWasm, extrasWasm, isolateBytes: 128e6 },
-    contextSize: CONTEXT ? Number(CONTEXT) : undefined, // by default the model's
+    contextSize: CONTEXT ? Number(CONTEXT) : undefined, // the model's context by default
     kvType: KV ?? undefined,
   });
 
-/** A handler for each engine: after a crash there is a new one. */
+/** Handlers by engine, because after a crash there is a new engine. */
 const handlers = new WeakMap();
 
 function handlerOf(engine, env) {

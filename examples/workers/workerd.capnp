@@ -1,14 +1,14 @@
-# The worker in workerd, the open runtime of Cloudflare Workers. README.md says how to start it.
+# The worker in workerd, the open-source runtime of Cloudflare Workers. README.md describes how to start it.
 
 using Workerd = import "/workerd/workerd.capnp";
 
 const config :Workerd.Config = (
   services = [
     (name = "wick", worker = .wick),
-    # what stands in for R2 here: local_bucket.mjs
+    # replaces R2 locally: local_bucket.mjs
     (name = "bucket", external = (address = "127.0.0.1:8788", http = ())),
   ],
-  # JavaScript's share of the limit, which workerd does not keep by itself (docs/edge.md)
+  # JavaScript's share of the memory limit, which workerd does not enforce automatically (docs/edge.md)
   v8Flags = ["--max-heap-size=20"],
   sockets = [(name = "http", address = "127.0.0.1:8787", http = (), service = "wick")],
 );
@@ -30,7 +30,7 @@ const wick :Workerd.Worker = (
   ],
   bindings = [
     (name = "MODELS", r2Bucket = "bucket"),
-    # tokens of a context, and the type of its keys and values: smaller ones leave more to the weights
+    # context tokens, and the type of keys and values: smaller values leave more memory for the weights
     (name = "CONTEXT", fromEnvironment = "CONTEXT"),
     (name = "KV", fromEnvironment = "KV"),
   ],

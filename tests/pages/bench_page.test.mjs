@@ -197,7 +197,7 @@ test('a result is saved, linked to, and shown again elsewhere, without being mea
     ['{}', /rows is not a list/],
     [JSON.stringify({ rows: [] }), /rows is empty/],
     [JSON.stringify({ rows: [{ ...row(1, 1), threads: '1' }] }), /threads is not a number/],
-    [JSON.stringify({ rows: Array(401).fill(row(1, 1)) }), /rows is not a list of at most 400/],
+    [JSON.stringify({ rows: Array(401).fill(row(1, 1)) }), /rows must be a list of at most 400/],
     [`"${'a'.repeat(5 << 20)}"`, /too large/],
   ];
   for (const [text, words] of wrong) {

@@ -285,7 +285,7 @@ describe('in the page', { skip }, () => {
     await page.fill('#model-url', 'https://[');
     await page.locator('#found .bad', { hasText: 'An address looks like https://' }).waitFor();
     await page.click('#load-model'); // it stays, with a message
-    await page.locator('#found .bad', { hasText: 'not an address' }).waitFor();
+    await page.locator('#found .bad', { hasText: 'not a URL' }).waitFor();
     await page.fill('#model-url', 'words of nothing');
     await page.getByText('No GGUF model on the hub matches.').waitFor();
     await page.route(`${fake.url}/**`, (route) => route.abort()); // as without a network

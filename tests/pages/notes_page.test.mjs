@@ -462,7 +462,7 @@ test('two folders with one name are kept separate, and each is recognised again'
   await choose(page, first, /^my notes: 2 notes, 3 passages\. 2 new or changed, 0 removed/);
   await choose(page, second, /^my notes \(2\): 2 notes, 2 passages\. 2 new or changed, 0 removed/);
   await page.fill('#query', 'roses');
-  await page.locator('#words-note', { hasText: 'No note has these words' }).waitFor();
+  await page.locator('#words-note', { hasText: 'No note contains these words' }).waitFor();
   writeFileSync(join(first, 'README.md'), '# First\n\nOf roses, and changed.\n');
   await choose(page, first, /^my notes: 2 notes, 3 passages\. 1 new or changed, 0 removed/);
   await page.reload();

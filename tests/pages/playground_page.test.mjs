@@ -80,7 +80,7 @@ test('a schema: its record, token by token, its figures and its code', { skip },
   assert.ok(['Oslo', 'Lima', 'Kyoto'].includes(record.city));
   assert.ok((await page.locator('#output span').count()) > 5);
   assert.match((await page.locator('#output span').first().getAttribute('title')) ?? '', / %$/);
-  assert.match(await page.locator('#facts').innerText(), /\d+ tokens read in .*; \d+ written/);
+  assert.match(await page.locator('#facts').innerText(), /\d+ tokens prefilled in .*; \d+ written/);
   assert.match((await page.locator('#code').textContent()) ?? '', /engine\.extract\("Three of us/);
   for (const colorScheme of /** @type {const} */ (['light', 'dark'])) {
     await page.emulateMedia({ colorScheme });
