@@ -1,5 +1,5 @@
-// The demo page over a fake engine, whose output and timing the test controls:
-// hostile answers, answers that take their time, answers that fail.
+// The chat page with a fake engine, whose output and timing the test controls: hostile, slow and
+// failing answers.
 
 import assert from 'node:assert/strict';
 import { resolve } from 'node:path';
@@ -13,10 +13,10 @@ import { locate, root } from '../support/locate.mjs';
 import { untilTrue } from '../support/package.mjs';
 
 const { skip } = locate('chromium');
-/** Not the one of tests/pages/page.test.mjs, which may be running. */
+/** Differs from the port of tests/pages/page.test.mjs, which may be running. */
 const site = resolve(root, 'build/chat-answers');
 
-/** Instead of the package: `say`, `end` and `fail` are for the test, `asked` and `loaded` tell it. */
+/** Replaces the package: the test calls `say`, `end` and `fail`, and reads `asked` and `loaded`. */
 const script = `
   export class WickError extends Error {
     constructor(code, message) { super(message); this.code = code; }
@@ -71,7 +71,7 @@ after(async () => {
 
 /** @param {import('node:test').TestContext} t */
 async function openPage(t) {
-  // which would answer with its own copy of what is replaced below
+  // which would serve its own copies of the files replaced below
   const context = await browser.newContext({ serviceWorkers: 'block' });
   await context.grantPermissions(['clipboard-read', 'clipboard-write']);
   t.after(() => context.close());
@@ -147,14 +147,14 @@ test('an answer cannot run code, load files or cover the page', {
   assert.equal(await body.locator('strong').innerText(), 'bold');
 });
 
-test('code keeps its button, which copies it', { skip: skip || !isFull }, async (t) => {
+test('code keeps its copy button while an answer streams', { skip: skip || !isFull }, async (t) => {
   const page = await openPage(t);
   const body = await answerWith(page, '```js\nconst one = 1;\n```');
   await page.evaluate('new Promise((settle) => requestAnimationFrame(() => setTimeout(settle)))');
   await body.locator('.copy-code').click();
   await body.getByText('Copied').waitFor();
   assert.equal(await page.evaluate('navigator.clipboard.readText()'), 'const one = 1;\n');
-  await body.locator('.copy-code').click(); // while it still says that it has copied
+  await body.locator('.copy-code').click(); // while it still shows that it has copied
   await page.waitForTimeout(4000);
   await body.locator('.copy-code', { hasText: /^Copy$/ }).waitFor();
 });

@@ -1,5 +1,6 @@
-// The benchmark page in Chromium: one run on the built-in model, its figures, what is copied, a stop,
-// words for what cannot be done; results that are saved, linked to and read again, also in Firefox and WebKitGTK. Screenshots (light, dark, phone) go to build/screenshots.
+// The benchmark page in Chromium: a run with the built-in model, its figures, copying, stopping, error messages; results
+// that are saved, linked and opened again, also in Firefox and WebKitGTK. Screenshots (light, dark, phone) are written to
+// build/screenshots.
 
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
@@ -167,7 +168,7 @@ const saved = {
   metrics: null,
 };
 
-test('a result is saved, linked to, and shown again elsewhere, without being measured', {
+test('a result is saved, linked and shown elsewhere without a new measurement', {
   skip,
 }, async () => {
   const { page, problems, close } = await openPage();

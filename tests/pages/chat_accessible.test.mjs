@@ -1,5 +1,5 @@
-// The chat page for everyone: axe-core finds nothing against WCAG 2.1 A and AA in any state of the page, by day and by
-// night, on a desktop and on a phone. In Chromium, over a fake engine.
+// Accessibility of the chat page: axe-core finds no violations of WCAG 2.1 A and AA in any state of the page, with the
+// light and dark themes, on a desktop and on a phone. In Chromium, with a fake engine.
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
@@ -171,8 +171,8 @@ const devices = {
 };
 
 /**
- * Goes from state to state in one page, which takes a twentieth of the time that a page for each takes. A fault in one is
- * found in the next, too.
+ * Goes from state to state in one page, which takes a twentieth of the time of a page per state. A fault in one state is
+ * also found in the next.
  * @param {import('node:test').TestContext} t
  * @param {Page} page
  * @param {Walk} walk
@@ -186,7 +186,7 @@ async function assertEachAccessible(t, page, walk) {
       reached++;
       await assertAccessible(page);
     });
-    if (reached === before) return; // no later state is reached, either
+    if (reached === before) return; // later states cannot be reached either
   }
 }
 
@@ -211,7 +211,9 @@ for (const [device, options] of Object.entries(devices)) {
   });
 }
 
-test('the menu of an answer is used by keyboard, and has the figures', { skip }, async (t) => {
+test('the menu of an answer can be used by keyboard, and shows the figures', {
+  skip,
+}, async (t) => {
   const page = await openPage(t, {});
   await ask(page, 'A first question');
   await page.evaluate(`say('One.'); end()`);

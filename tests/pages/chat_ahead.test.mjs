@@ -1,6 +1,6 @@
-// The chat page's answers before Enter, by the package's own engine and the built-in model: an
-// answer begun early is shown at Enter and equals the one that would have been given anyway; unused
-// ones free their pages; not on battery, and not where the user has switched it off.
+// The chat page's answers before Enter, with the package's engine and the built-in model: an early
+// answer is shown at Enter and equals a normal one; unused answers free their pages; none are started
+// on battery, or if the user has switched them off.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -23,7 +23,7 @@ import { soakCount, soakSeed } from '../support/soak.mjs';
 const { skip, browser, url: siteUrl } = useChat('chat-ahead');
 /** @typedef {import('playwright-core').Page} Page */
 
-/** If the battery's state is unknown the answer may begin. */
+/** If the state of the battery is unknown, answers may be started. */
 const onMains = `Navigator.prototype.getBattery = async () =>
   Object.assign(new EventTarget(), { charging: true });`;
 
@@ -67,7 +67,7 @@ test('if the code for early answers cannot be loaded, none is started, and Enter
   assert.match(await askReal(page, 'What is Wick?'), /\w/);
 });
 
-test('the early answer at Enter is the same as without, and says so', {
+test('the early answer at Enter is the same as a normal one, and is marked as early', {
   skip,
 }, async (t) => {
   const texts = ['Tell me a story about a fox.', 'What is Wick?'];
@@ -107,7 +107,7 @@ test('unused answers free their pages', { skip }, async (t) => {
   await untilAllReturned(page);
 });
 
-test('not on battery; as soon as there is power, and no longer when there is none', {
+test('early answers start only while the battery is charging', {
   skip,
 }, async (t) => {
   const script = `const battery = Object.assign(new EventTarget(), { charging: false });
@@ -146,10 +146,10 @@ test('the switch is remembered', { skip }, async (t) => {
   await page.click('#open-settings');
   await page.locator('[name=ahead]').check();
   await page.click('#settings-form [value=save]');
-  await untilBegun(page, 'What is Wick?'); // the draft has come back
+  await untilBegun(page, 'What is Wick?'); // the draft was restored
 });
 
-test('questions that could follow: their answers are begun, too', { skip }, async (t) => {
+test('answers to suggested follow-up questions are started, too', { skip }, async (t) => {
   const page = await open(t);
   await askReal(page, 'What is Wick?');
   const chips = page.locator('.follow-ups button');
@@ -176,11 +176,11 @@ test('the built-in model has suggestions that follow from the conversation, or n
   await chips.first().waitFor();
   assert.match(await chips.first().innerText(), /story/);
   await askReal(page, 'thanks, bye');
-  await page.waitForTimeout(500); // they would come at once
+  await page.waitForTimeout(500); // they would appear immediately
   assert.equal(await chips.count(), 0);
 });
 
-test('suggestions go when the conversation changes, also while they are made', {
+test('suggestions disappear when the conversation changes, even while they are generated', {
   skip,
 }, async (t) => {
   const page = await open(t);
@@ -193,7 +193,7 @@ test('suggestions go when the conversation changes, also while they are made', {
   await page.click('#new-chat');
   await untilAllReturned(page);
   assert.equal(await chips.count(), 0);
-  // the earlier conversation, without those of another one
+  // the earlier conversation, without suggestions of another one
   if (!(await page.evaluate('document.querySelector("#conversations").open')))
     await page.click('#open-list');
   await page.locator('#conversation-list a').last().click();
@@ -201,18 +201,18 @@ test('suggestions go when the conversation changes, also while they are made', {
   assert.equal(await chips.count(), 0);
 });
 
-test('nothing follows an answer that is not finished', { skip }, async (t) => {
+test('an unfinished answer has no follow-up questions', { skip }, async (t) => {
   const page = await open(t);
   await page.click('#open-settings');
   await page.fill('[name=maxTokens]', '4');
   await page.click('#settings-form [value=save]');
   await askReal(page, 'What is Wick?');
   await page.fill('#prompt', 'Tell me a story.');
-  await untilBegun(page, 'Tell me a story.'); // it is begun after the other ones
+  await untilBegun(page, 'Tell me a story.'); // it is started after the others
   assert.equal(await page.locator('.follow-ups').count(), 0);
 });
 
-test('a model without prepared questions writes them', { skip }, async (t) => {
+test('a model without prepared questions generates them', { skip }, async (t) => {
   const url = `${siteUrl()}?model=${siteUrl()}wick-llm-demo-model/wick-4.2m-q4_0.gguf`;
   const page = await open(t, { url });
   await page.locator('#model-name', { hasText: 'q4_0' }).waitFor();
@@ -222,7 +222,9 @@ test('a model without prepared questions writes them', { skip }, async (t) => {
   for (const text of await chips.allInnerTexts()) assert.match(text, /^.{8,80}$/);
 });
 
-test('whatever is typed, deleted, asked and opened: all pages come back', { skip }, async (t) => {
+test('after random typing, deleting, asking and opening, all pages are freed', {
+  skip,
+}, async (t) => {
   const page = await open(t);
   let state = soakSeed + 1;
   const below = (/** @type {number} */ bound) => {
@@ -250,7 +252,7 @@ test('whatever is typed, deleted, asked and opened: all pages come back', { skip
     }),
     async () => {
       const chip = page.locator('.follow-ups button').first();
-      if (await chip.isVisible()) await chip.click({ timeout: 1000 }).catch(() => {}); // it may go meanwhile
+      if (await chip.isVisible()) await chip.click({ timeout: 1000 }).catch(() => {}); // it may disappear meanwhile
     },
   ];
   for (let step = soakCount(400); step > 0; step--) await steps[below(steps.length)]();

@@ -1,4 +1,4 @@
-// Files of books as an attacker could write them: wrong sizes, texts and states that differ from the signed ones, invalid keys. Over
+// Malicious book files: wrong sizes, text and states that differ from the signed ones, invalid keys. With
 // fake-indexeddb.
 
 import assert from 'node:assert/strict';
@@ -36,7 +36,7 @@ const damage =
 
 /**
  * @param {Uint8Array<ArrayBuffer>} bytes
- * @param {(head: any) => unknown} change of the head, whose length is then right again
+ * @param {(head: any) => unknown} change changes the head, whose length is then corrected
  * @returns {Uint8Array<ArrayBuffer>}
  */
 function withHead(bytes, change) {
@@ -69,7 +69,7 @@ test('a written book is read back, with its state if the key is available', asyn
   assert.match((await readBookFile(plain)).why, /none of it has been read yet/);
 });
 
-test('any changed byte is detected: the file is refused, or only its text is used', async () => {
+test('any changed byte is detected: the file is rejected, or only its text is used', async () => {
   const bytes = await written();
   const proof = proofOf(bytes);
   for (let at = 0; at < bytes.length; at += at < 1200 ? 7 : 211) {
@@ -87,14 +87,14 @@ test('any changed byte is detected: the file is refused, or only its text is use
   }
 });
 
-test('one that is cut anywhere, or longer, is refused', async () => {
+test('a file that is truncated anywhere, or too long, is rejected', async () => {
   const bytes = await written();
   for (let size = 0; size < bytes.length; size += size < 600 ? 13 : 401)
     await assert.rejects(read(bytes.slice(0, size)), damage, `${size}`);
   await assert.rejects(read(new Uint8Array([...bytes, 0])), damage);
 });
 
-test('false sizes are refused before memory is allocated for them', async () => {
+test('false sizes are rejected before memory is allocated', async () => {
   const bytes = await written();
   /** @type {((head: any) => unknown)[]} */
   const lies = [
@@ -169,7 +169,7 @@ test('false sizes are refused before memory is allocated for them', async () => 
     new DataView(changed.buffer).setUint32(at, word, true);
     await assert.rejects(read(changed), damage);
   }
-  // well-formed facts that were not signed
+  // well-formed metadata that was not signed
   for (const change of [
     (/** @type {any} */ head) => {
       head.state.fingerprint = 'another';
@@ -184,7 +184,7 @@ test('false sizes are refused before memory is allocated for them', async () => 
     assert.match((await read(withHead(bytes, change))).why, /not signed by any of your keys/);
 });
 
-test('another text with its own digest does not match the signature; nor does a signature of another book', async () => {
+test('different text with a correct digest does not match the signature, nor does a signature from another book', async () => {
   const bytes = await written();
   const other = await writeBook({ ...book, title: 'Hens' }, 'Hens!', { reading, bytes: state });
   const theirs = new Uint8Array(await other.arrayBuffer());
@@ -199,7 +199,7 @@ test('another text with its own digest does not match the signature; nor does a 
   assert.match(found.why, /not signed by any of your keys/);
 });
 
-test('a key that is invalid, or not a pair, is refused; the previous key still works', async () => {
+test('a key that is invalid, or not a pair, is rejected; the previous key still works', async () => {
   const bytes = await written();
   const key = JSON.parse(await exportKey());
   for (const broken of [
@@ -223,7 +223,7 @@ test('a key that is invalid, or not a pair, is refused; the previous key still w
   const next = { ...key, algorithm: 'ECDSA', private: own, public: shown };
   await importKey(JSON.stringify(next));
   assert.equal(JSON.parse(await exportKey()).algorithm, 'ECDSA');
-  assert.equal((await read(bytes)).why, ''); // of the key before
+  assert.equal((await read(bytes)).why, ''); // signed with the previous key
   assert.equal((await read(await written())).why, '');
   await importKey(JSON.stringify(key));
   assert.equal(JSON.parse(await exportKey()).public.x, key.public.x);
@@ -243,17 +243,17 @@ test('a longer saved state is not replaced by a shorter one, and is deleted with
   await store.removeBooks(['b']);
   assert.equal(await store.readingOf('b', 'f'), undefined);
   assert.equal(await store.readState('b f'), undefined);
-  await store.keepReading(facts, state); // of a book that is gone
+  await store.keepReading(facts, state); // of a deleted book
   assert.equal(await store.readingOf('b', 'f'), undefined);
 });
 
-test('only the reading that was examined is removed, and the store is read in one transaction', async () => {
+test('only the examined reading is removed, and the store is read in one transaction', async () => {
   await store.addBook(book, text);
   const { key, size, pieces, ...facts } = reading;
   await store.keepReading({ ...facts, tokens: 5 }, state);
   const judged = await store.readingOf('b', 'f');
   const [short, long] = [state, new Uint8Array(9 << 20).fill(3)];
-  // another tab stores more of it while it is read
+  // another tab stores more of it meanwhile
   const [found] = await Promise.all([store.readState('b f'), store.keepReading(facts, long)]);
   const isWhole = found?.bytes?.length === (found?.reading.tokens === 5 ? short : long).length;
   assert.ok(isWhole, JSON.stringify(found?.reading));
@@ -263,7 +263,7 @@ test('only the reading that was examined is removed, and the store is read in on
   assert.equal(await store.readState('b f'), undefined);
 });
 
-test('a text of more parts than are made says how much of it they are', async () => {
+test('if a text has more parts than are made, their share of the text is reported', async () => {
   /** A letter is a token. @type {any} */
   const engine = {
     tokenize: async (/** @type {any[]} */ messages) =>

@@ -1,6 +1,6 @@
-// The chat page is killed at random moments while a book is read: a reload, a closed tab, a crash, no network, a server that is
-// gone. No text is lost, and no stored part is read twice. In Chromium, over the package's own engine and the built-in model.
-// `make soak` does 200 kills; a test does a twentieth.
+// The chat page is killed at random moments while a book is read: by a reload, a closed tab, a crash, or the loss of the network or
+// the server. No text is lost, and no stored part is read twice. In Chromium, with the package's engine and the built-in model.
+// `make soak` does 200 kills; a normal test run does a twentieth.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -15,10 +15,10 @@ const { skip, url, browser } = useChat('chat-book-kills');
 
 /** @typedef {import('playwright-core').Page} Page */
 
-/** Ten seconds, of which a page stores what it has read, are a quarter of one. */
+/** Speeds up the clock: the interval of ten seconds at which a page stores its progress takes a quarter of a second. */
 const hastily = `const now = performance.now.bind(performance); performance.now = () => now() * 40;`;
 
-/** All that is stored of books. @param {Page} page @returns {Promise<{texts: string[], tokens: number, total: number}>} of the only one */
+/** Reads everything that is stored about books. @param {Page} page @returns {Promise<{texts: string[], tokens: number, total: number}>} the tokens of the only book */
 async function stored(page) {
   const [texts, readings] = await readStores(page, 'wick-chat-books', ['texts', 'readings']);
   const { tokens = 0, total = 0 } = readings[0] ?? {};
@@ -59,7 +59,7 @@ test('killed while a book is read: its text is kept, and no stored part is read 
     return page;
   };
   let page = await open();
-  // the first visit has fetched what is served without a network
+  // the first visit has cached the files for offline use
   await page.evaluate('navigator.serviceWorker.ready.then(() => {})');
 
   /** Each ends what is under way; the page is reopened after it. @type {Record<string, () => Promise<unknown>>} */
@@ -112,7 +112,7 @@ test('killed while a book is read: its text is kept, and no stored part is read 
     assert.ok(least >= before.tokens, `${what}: read from ${least}, stored were ${before.tokens}`);
     if (before.tokens > 0 && before.tokens < before.total) within++;
     if (!(await done.isVisible())) continue;
-    // it is whole: the next one begins
+    // it is complete, so the next one begins
     await page.getByRole('button', { name: /^Delete: / }).click();
     await page.locator('#books-dialog summary', { hasText: 'Deleted' }).click();
     await page.getByRole('button', { name: 'Delete permanently' }).click();

@@ -1,6 +1,6 @@
-// Read-once books in the chat page, with the package's own engine and the built-in model: a document is read once, every
-// question is a fork of the session that has read it, and no failure loses a text or accepts a state that the user has not
-// read. In Chromium, with a pass through Firefox and WebKitGTK.
+// Books in the chat page, with the package's engine and the built-in model: a document is read once, every question is a
+// fork of the session that has read it, and no failure loses text or accepts a state from anyone else. In Chromium, with
+// one test in Firefox and WebKitGTK.
 
 import assert from 'node:assert/strict';
 import { resolve } from 'node:path';
@@ -70,7 +70,7 @@ async function newContext(t, options = {}) {
 /** @param {BrowserContext} context @param {string} [script] runs before the page's own */
 async function openPage(context, script = '') {
   const page = await context.newPage();
-  await page.addInitScript(onBattery); // no answer begins before Enter
+  await page.addInitScript(onBattery); // no answer is started before Enter
   await page.addInitScript(script);
   await page.goto(server.url);
   await page.waitForSelector('#send:not([disabled])');
@@ -132,7 +132,7 @@ async function ask(page, question) {
   return { prompt: Number(prompt), cached: Number(cached), ms: Number(ms) };
 }
 
-/** Runs in the page: a promise of a request's result. */
+/** Runs in the page: returns a promise of a request's result. */
 const withDatabase = `
   globalThis.ofBooks = (store, mode, act) => new Promise((settle, fail) => {
     const opening = indexedDB.open('wick-chat-books');
@@ -144,7 +144,7 @@ const withDatabase = `
     };
   });`;
 
-test('a book that nothing was asked about yet comes back with Back, and after a reload', {
+test('a book without questions is reopened by Back, and after a reload', {
   skip,
 }, async (t) => {
   const context = await newContext(t);
@@ -164,7 +164,7 @@ test('a book that nothing was asked about yet comes back with Back, and after a 
   await about.waitFor();
 });
 
-test('a document is read once; questions, their variants and the next visit read none of it again', {
+test('a document is read once; questions, their variants and the next visit do not read it again', {
   skip: skip || !isFull,
 }, async (t) => {
   const context = await newContext(t);
@@ -201,7 +201,7 @@ test('a document is read once; questions, their variants and the next visit read
   );
 });
 
-test('Forget and words in a conversation about a book do not read the book again', {
+test('forgetting and choosing words in a conversation about a book do not read the book again', {
   skip: skip || !isFull,
 }, async (t) => {
   const page = await openPage(await newContext(t));
@@ -226,7 +226,7 @@ test('Forget and words in a conversation about a book do not read the book again
   assert.ok(whole.prompt > next.prompt && whole.cached >= tokens, JSON.stringify({ whole, next }));
   await chooseRow(lastAnswer(page), '.open-words');
   await page.locator('.words-text span').first().click();
-  // an answer that ends there asks nothing
+  // an answer that ends there needs no request
   const others = page.locator('.words li button:enabled', { hasNotText: /^end here/ });
   await others.first().click();
   await page.locator('.fork').waitFor();
@@ -245,7 +245,7 @@ test('Forget and words in a conversation about a book do not read the book again
   assert.ok(Number(prompt) - Number(known) < 60, `${known} of ${prompt}, ${tokens} of the book`);
 });
 
-test('opening a book reads none of it, while its text as a question is read completely', {
+test('opening a book does not read it, while the same text in a question is read completely', {
   skip: skip || !isFull,
 }, async (t) => {
   const context = await newContext(t);
@@ -281,7 +281,7 @@ const holdSteps = (count) => `
     else send();
   };`;
 
-test('a reading is paused, and continues after a reload and in another tab without reading anything twice', {
+test('reading is paused, and continues after a reload and in another tab without reading anything twice', {
   skip: skip || !isFull,
 }, async (t) => {
   const context = await newContext(t);
@@ -300,7 +300,7 @@ test('a reading is paused, and continues after a reload and in another tab witho
   await untilTrue(going, "document.querySelector('#books progress')?.max > 1");
   await going.close(); // while it is being read
   const next = await openPage(context, `${watchBars} ${holdSteps(0)}`);
-  await next.getByText('“paused.txt” is being read.').waitFor(); // replaced when it is read
+  await next.getByText('“paused.txt” is being read.').waitFor(); // replaced when it has been read
   await openShelf(next);
   await next.evaluate('releaseSteps()');
   await untilRead(next, 'paused.txt');
@@ -336,7 +336,7 @@ test('a pause at the end of a step keeps the step', { skip: skip || !isFull }, a
   assert.ok(Number(await next.evaluate('leastBar')) >= 1024);
 });
 
-test('two tabs read a book once; when one is closed the other one continues', {
+test('two tabs read a book only once; when one is closed, the other continues', {
   skip: skip || !isFull,
 }, async (t) => {
   const context = await newContext(t);
@@ -358,7 +358,7 @@ test('two tabs read a book once; when one is closed the other one continues', {
   assert.equal(await row(last, 'both.txt').count(), 0);
 });
 
-test('a text that is too long says by how much, and is read in parts', {
+test('for a text that is too long, the excess is reported, and it is read in parts', {
   skip: skip || !isFull,
 }, async (t) => {
   const page = await openPage(await newContext(t));
@@ -391,20 +391,20 @@ test('a text that is too long says by how much, and is read in parts', {
     .map(({ id }) => texts[keys.indexOf(id)]);
   assert.equal(parts.length, 3);
   assert.equal(parts.join(''), text);
-  // the first part alone
+  // only the first part
   await button(page, 'Read', 'long.txt').click();
   await button(page, 'Read the part that fits', 'long.txt').click();
   await untilRead(page, 'long.txt (the beginning)');
 });
 
-/** Where `isFull` says so there is no room for what models read. */
+/** While `isFull` is set, states of models cannot be stored. */
 const canBeFull = `const { put } = IDBObjectStore.prototype;
   IDBObjectStore.prototype.put = function (value, ...rest) {
     if (globalThis.isFull && this.name === 'pieces') throw new DOMException('full', 'QuotaExceededError');
     return put.call(this, value, ...rest);
   };`;
 
-test('a full disk is reported, nothing is lost, and nothing is read again when there is room', {
+test('a full disk is reported, nothing is lost, and nothing is recomputed once there is space', {
   skip: skip || !isFull,
 }, async (t) => {
   const page = await openPage(await newContext(t), canBeFull);
@@ -440,7 +440,7 @@ test('a full disk is reported, nothing is lost, and nothing is read again when t
   assert.ok(least >= tokens, `${least} of ${tokens}`); // none of it was read again
 });
 
-test('too little room is reported before anything is read', {
+test('insufficient storage is reported before anything is read', {
   skip: skip || !isFull,
 }, async (t) => {
   const script = 'StorageManager.prototype.estimate = async () => ({ usage: 9e6, quota: 9.1e6 });';
@@ -454,7 +454,7 @@ test('too little room is reported before anything is read', {
   await untilRead(page, 'large.txt');
 });
 
-test('a state that is damaged, or not of its text, is removed: the book is read again', {
+test('a state that is damaged or belongs to a different text is removed, and the book is read again', {
   skip: skip || !isFull,
 }, async (t) => {
   const page = await openPage(await newContext(t));
@@ -479,14 +479,14 @@ test('a state that is damaged, or not of its text, is removed: the book is read 
     await page.evaluate(change);
     await button(page, 'Ask', 'bad.txt').click();
     await page.getByText('“bad.txt” must be read again for this model.').waitFor();
-    const told = await ask(page, 'Why?'); // it is answered all the same
+    const told = await ask(page, 'Why?'); // it is answered anyway
     assert.ok(told.prompt > 500, JSON.stringify(told));
     await openShelf(page);
     await button(page, 'Read', 'bad.txt').waitFor();
   }
 });
 
-test('another model says that a book must be read again for it', {
+test('with another model, the page says that the book must be read again', {
   skip: skip || !isFull,
 }, async (t) => {
   const page = await openPage(await newContext(t));
@@ -500,7 +500,7 @@ test('another model says that a book must be read again for it', {
     .locator('#model-file')
     .setInputFiles(resolve(root, 'examples/models/wick-2.6m-q8_0.gguf'));
   await page.click('#load-model');
-  // a notice says so, too, until the next one, which tells that the model's file is kept
+  // a notice also says so, until the next one, which says that the model's file is kept
   await page.locator('#about-book', { hasText: 'for this model it must be read again' }).waitFor();
   await openShelf(page);
   await row(page, 'models.txt')
@@ -510,7 +510,7 @@ test('another model says that a book must be read again for it', {
   await untilRead(page, 'models.txt');
 });
 
-test('a deleted book comes back, with its saved state', {
+test('a deleted book is restored with its saved state', {
   skip: skip || !isFull,
 }, async (t) => {
   const page = await openPage(await newContext(t));
@@ -555,7 +555,7 @@ async function downloaded(page, act) {
   return bytesOf(download);
 }
 
-test('a book from elsewhere is read again, unless a key of this user proves it', {
+test('an imported book is read again, unless it was signed with a key of this user', {
   skip: skip || !isFull,
 }, async (t) => {
   const page = await openPage(await newContext(t));
@@ -594,7 +594,7 @@ test('a book from elsewhere is read again, unless a key of this user proves it',
   const told = await ask(other, 'Why?');
   assert.ok(told.cached >= tokens, JSON.stringify({ told, tokens }));
 
-  // keys and values that were changed, with the signature of what they were
+  // changed keys and values, with the original signature
   const forged = Buffer.from(book);
   forged[forged.length - 100] ^= 1;
   await openShelf(other);
@@ -604,7 +604,7 @@ test('a book from elsewhere is read again, unless a key of this user proves it',
   await other.getByText(/cut\.wickbook: it is damaged, or not a book from this page/).waitFor();
 });
 
-describe('as a phone and by night', () => {
+describe('on a phone and with the dark theme', () => {
   const looks = /** @type {const} */ ({
     'books-phone': { viewport: { width: 360, height: 740 }, isMobile: true, hasTouch: true },
     'books-dark': { viewport: { width: 1280, height: 800 }, colorScheme: 'dark' },
@@ -630,7 +630,7 @@ describe('as a phone and by night', () => {
 
 // ---- the other browsers ----
 
-/** Runs in the page: reads a book and asks about it; then again, as at the next visit. */
+/** Runs in the page: reads a book and asks about it, then does so again as on the next visit. */
 const visit = `
   const until = async (what, condition) => {
     for (const end = Date.now() + 200e3; Date.now() < end; ) {

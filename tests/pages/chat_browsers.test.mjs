@@ -1,5 +1,5 @@
-// PDFs and tools of the chat page in Firefox and WebKitGTK, over a fake engine, which is put in the place of the
-// package's files. Books in these browsers: tests/pages/chat_books.test.mjs.
+// PDFs and tools in the chat page in Firefox and WebKitGTK, with a fake engine that replaces the package's files.
+// Books in these browsers: tests/pages/chat_books.test.mjs.
 
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
@@ -17,7 +17,7 @@ const site = resolve(root, 'build/chat-browsers');
 /** @type {Awaited<ReturnType<typeof serve>>} */
 let server;
 
-/** No answer begins before Enter; what goes wrong is the test's. */
+/** No answer is started before Enter; errors are passed to the test. */
 const prelude = `
   globalThis.wrong = [];
   addEventListener('error', ({ message }) => wrong.push(message));

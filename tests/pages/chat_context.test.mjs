@@ -1,5 +1,5 @@
-// The chat page's models, storage and context, in Chromium: the engine that answers stays until the next one is ready, the
-// model is loaded again with its conversation, the page reports a full disk and loses nothing, and a full context
+// The chat page's models, storage and context, in Chromium: the current engine stays in use until the next one is ready, a
+// conversation's model is loaded with the conversation, the page reports a full disk and loses nothing, and a full context
 // never leads to an error.
 
 import assert from 'node:assert/strict';
@@ -31,7 +31,7 @@ const { skip, browser, url: siteUrl } = useChat('chat-context');
 async function newContext(t) {
   const context = await browser().newContext({
     viewport: { width: 1280, height: 800 },
-    serviceWorkers: 'block', // it would bring the package's own engine
+    serviceWorkers: 'block', // it would serve the package's own engine
   });
   /** @type {string[]} */
   const problems = [];
@@ -53,7 +53,7 @@ async function choose(page, name) {
 /** @param {Page} page @param {string} name */
 const untilModel = (page, name) => page.locator('#model-name', { hasText: name }).waitFor();
 
-/** Holds the loading of \`other.gguf\` until \`release\` or \`refuse\` is called. */
+/** Delays the loading of \`other.gguf\` until \`release\` or \`refuse\` is called. */
 const held = `globalThis.holdLoading = (options) => {
   if (!String(options.url).includes('other.gguf')) return;
   return new Promise((settle, fail) => {
@@ -62,7 +62,7 @@ const held = `globalThis.holdLoading = (options) => {
   });
 };`;
 
-test('the old engine answers until the new one is ready, and a bad file does not unload it', {
+test('the old engine stays in use until the new one is ready, and an invalid file does not unload it', {
   skip: skip || !isFull,
 }, async (t) => {
   const { open } = await newContext(t);
@@ -96,7 +96,7 @@ const heldDownload = `globalThis.holdDownload = (_, { signal, onProgress }) => n
   signal.addEventListener('abort', () => fail(signal.reason));
 });`;
 
-test('while a model downloads and an answer is written, a conversation is edited, forgotten, deleted and restored; the download continues', {
+test('during a download and an answer, a conversation is edited, forgotten, deleted and restored; the download continues', {
   skip: skip || !isFull,
 }, async (t) => {
   const { open } = await newContext(t);
@@ -130,7 +130,7 @@ test('while a model downloads and an answer is written, a conversation is edited
   await talk(page, 'Third', 'Three.');
 });
 
-test('the model of a conversation comes back with it', { skip }, async (t) => {
+test('the model of a conversation is loaded with it', { skip }, async (t) => {
   const { open } = await newContext(t);
   const page = await open();
   await talk(page, 'To the first', 'One.');
@@ -184,10 +184,10 @@ const fillUp = `async () => {
   db.close();
 }`;
 
-test('a full disk is reported; input stays, and is stored when there is room', {
+test('a full disk is reported; input is kept, and stored once there is space', {
   skip: skip || !isFull,
 }, async (t) => {
-  // DevTools set the quota of a profile, not of one in memory
+  // DevTools can set the quota of a profile on disk, but not of one in memory
   const folder = mkdtempSync(join(tmpdir(), 'wick-profile-'));
   const context = await launchProfile(folder);
   t.after(async () => {
@@ -236,7 +236,7 @@ test('a full disk is reported; input stays, and is stored when there is room', {
   assert.equal(await page.inputValue('#prompt'), 'a draft, too');
 });
 
-test('without room for the rest of a model the page fetches none of it again, unless the user says so', {
+test('without space for the rest of a model, the page does not download it again unless the user requests it', {
   skip: skip || !isFull,
 }, async (t) => {
   const { open } = await newContext(t);
@@ -264,9 +264,9 @@ test('without room for the rest of a model the page fetches none of it again, un
   assert.equal((await page.evaluate('loaded')).length, 2);
 });
 
-test('little room is reported before there is none', { skip: skip || !isFull }, async (t) => {
+test('low storage is reported before it is full', { skip: skip || !isFull }, async (t) => {
   const { open } = await newContext(t);
-  // Chromium does not tell pages about a quota set in DevTools
+  // Chromium does not report a quota set in DevTools to pages
   const script = `StorageManager.prototype.estimate = async () => ({ usage: 9e6, quota: 10e6 });`;
   const page = await open({ script });
   await talk(page, 'A question', 'An answer.');
@@ -289,7 +289,7 @@ test('if nothing can be stored, the page says so and works', { skip }, async (t)
   await page.getByText('They are lost when you close the page.', { exact: true }).waitFor();
 });
 
-test('if the storage never answers, the page reports it in half a minute and works', {
+test('if the storage never responds, the page reports it within half a minute and works', {
   skip: skip || !isFull,
 }, async (t) => {
   const { open } = await newContext(t);
@@ -308,7 +308,7 @@ test('if the storage never answers, the page reports it in half a minute and wor
   await talk(page, 'A question', 'An answer.');
 });
 
-test('if the store of models never answers, the page says why and continues without it', {
+test('if the model store never responds, the page reports the reason and continues without it', {
   skip: skip || !isFull,
 }, async (t) => {
   const { open } = await newContext(t);
@@ -347,7 +347,7 @@ test('31 turns and a long paste in a small context cause no error', {
     await said.or(offer).first().waitFor();
     if (!(await said.isVisible())) {
       offers++;
-      await page.keyboard.press('Enter'); // once more: yes
+      await page.keyboard.press('Enter'); // confirms
       await said.waitFor();
     }
     await page.evaluate(`say('Answer number ${turn}.'); end()`);
@@ -393,7 +393,7 @@ test('Send does not move when the first tokens have been counted', { skip }, asy
   assert.deepEqual(await page.locator('#send').boundingBox(), before);
 });
 
-test('in a conversation of 1,000 turns it is quickly found how many have to be removed', {
+test('in a conversation of 1,000 turns, the number to remove is found quickly', {
   skip: skip || !isFull,
 }, async (t) => {
   const { open } = await newContext(t);
@@ -416,7 +416,7 @@ test('in a conversation of 1,000 turns it is quickly found how many have to be r
   assert.ok(counts < 60, `counted ${counts} times`);
 });
 
-test('the oldest turns are folded into a summary, which is sent, shown, kept and forgotten with them', {
+test('the oldest turns are replaced by a summary, which is sent, shown, stored and forgotten with them', {
   skip,
 }, async (t) => {
   const { open } = await newContext(t);
@@ -447,7 +447,7 @@ test('the oldest turns are folded into a summary, which is sent, shown, kept and
   await untilKept(page, ({ turns }) => !JSON.stringify(turns).includes('foxes'));
 });
 
-test('removed turns are dropped from the session: the rest is not read again', {
+test('removed turns are dropped from the session, and the rest is not recomputed', {
   skip: skip || !isFull,
 }, async (t) => {
   const context = await browser().newContext({ serviceWorkers: 'block' });
@@ -457,7 +457,7 @@ test('removed turns are dropped from the session: the rest is not read again', {
   await page.goto(siteUrl());
   await page.waitForSelector('#send:not([disabled])');
   await page.click('#open-settings');
-  // The kept turns depend on no answer's length, and no answer reaches an invented word.
+  // The kept turns do not depend on the length of an answer, and no answer reaches an invented word.
   await page.fill('[name=maxTokens]', '8');
   await page.click('#settings-form [value=save]');
   await openDeveloper(page);
@@ -484,7 +484,7 @@ test('removed turns are dropped from the session: the rest is not read again', {
   assert.ok(Number(before) >= Number(kept), `${before} of ${all}`);
 });
 
-test('a question is answered by the next engine when its own is closed while its room is measured', {
+test('a question is answered by the next engine if its own is closed while the fit is measured', {
   skip,
 }, async (t) => {
   const page = await openReal(browser(), siteUrl(), { script: onBattery });

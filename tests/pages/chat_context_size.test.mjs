@@ -1,6 +1,6 @@
-// A conversation's context above the usual one in the chat page: which sizes it offers and what they cost, and that each
-// conversation keeps its choice. With the package's own engine and the built-in model, whose file says that it was
-// trained for more.
+// Context sizes above the usual one in the chat page: the offered sizes and their costs, and that each conversation keeps
+// its choice. With the package's engine and the built-in model, whose file is changed to claim a larger trained
+// context.
 
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -35,14 +35,14 @@ describe('sizes', () => {
     assert.deepEqual(fitting(model, 15e6), [true, true, false, false]);
     assert.deepEqual(fitting({ ...model, now: 8192 }, 1), [true, true, false, false]);
   });
-  test('memory with 64-bit addresses counts if the device is known to have as much', () => {
+  test('memory with 64-bit addresses counts if the device is known to have it', () => {
     const memory = { limitBytes: 4.2e9, mostBytes: 16e9 };
     assert.equal(reachableBytes(memory, undefined), 4.2e9);
     assert.equal(reachableBytes(memory, 9e9), 9e9);
     assert.equal(reachableBytes(memory, 19e9), 16e9);
     assert.equal(reachableBytes({ ...memory, mostBytes: 4.2e9 }, 9e9), 4.2e9);
   });
-  test('a model that was trained for less has one size', () => {
+  test('a model trained for a smaller context has one size', () => {
     assert.equal(sizesOf({ ...model, trained: 2048 }, 1e9).length, 1);
   });
 });
@@ -105,7 +105,7 @@ test('a size is chosen with its cost visible, kept with the conversation, and th
   assert.ok(grown < 1.5 * Number(said) + 1, `${grown} MB more, ${said} were told`);
   await askReal(page, 'What is Wick?');
   await page.locator('#gauge-text', { hasText: `of ${TRAINED} tokens` }).waitFor();
-  // more than the usual context is read
+  // the model reads more than the usual context
   const long = 'The fox is in the garden. '.repeat(900);
   const tokens = await page.evaluate(`engine.countTokens(${JSON.stringify(long)})`);
   assert.ok(tokens > 4096, `${tokens}`);

@@ -1,6 +1,6 @@
-// The chat page is killed at random moments while a model downloads and a question is typed: a reload, a crash, no network, a
-// server that breaks off or refuses, a full disk. Nothing typed is lost, and no byte that was stored is fetched twice. In
-// Chromium, over the package's own engine and store. `make soak` does 200 kills; a test does a twentieth.
+// The chat page is killed at random moments while a model downloads and a question is typed: by a reload, a crash, a lost network,
+// a server that disconnects or rejects requests, a full disk. No input is lost, and no stored byte is downloaded twice. In
+// Chromium, with the package's engine and store. `make soak` does 200 kills; a normal test run does a twentieth.
 
 import assert from 'node:assert/strict';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -19,7 +19,7 @@ import { soakCount, soakSeed } from '../support/soak.mjs';
 const { skip } = locate('chromium');
 const { url: siteUrl } = useChat('chat-download-kills');
 const small = readFileSync(resolve(root, 'examples/models/wick-2.6m-q4_0.gguf'));
-/** After the weights nothing is read. */
+/** The bytes after the weights are not read. */
 const CHUNKS = 12;
 const model = Buffer.concat([small, Buffer.alloc(CHUNKS * CHUNK_BYTES - small.length - 4321)]);
 
@@ -143,7 +143,7 @@ test('killed while a model downloads: input is kept, and no stored part is fetch
         `${what}: ${start} is asked for, ${before.bytes} are stored`,
       );
     if (!after.isWhole) continue;
-    // it is complete: the next one begins
+    // it is complete, so the next one begins
     wholes++;
     await untilLoaded(page);
     await page.click('#choose-model');

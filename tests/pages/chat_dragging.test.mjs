@@ -1,6 +1,6 @@
-// Text that is dragged: into the box it is inserted; elsewhere the page stays, even when it is a link. By the mouse in Chromium.
-// The drivers of Firefox and WebKitGTK begin a drag and end none: tests/pages/chat_three_browsers.test.mjs asks what the page leaves to
-// these browsers.
+// Dragged text: dropped into the message field it is inserted; elsewhere the page stays, even if the text is a link. With the mouse
+// in Chromium. The drivers of Firefox and WebKitGTK cannot finish a drag: tests/pages/chat_three_browsers.test.mjs checks which events
+// the page leaves to these browsers.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -38,7 +38,7 @@ test('text selected in an answer is dragged into the box; a link that is dropped
 }, async (t) => {
   const page = await openPage(t);
   await talk(page, 'A question', 'The fox is crimson today.');
-  // a busy browser may take the moves for a selection: then the word is dragged once more
+  // a busy browser may interpret the moves as a selection; then the word is dragged again
   const isEmpty = "document.getElementById('prompt').value === ''";
   for (let tries = 0; tries < 5 && (await page.evaluate(isEmpty)); tries++) {
     await dragWord(page);

@@ -1,6 +1,6 @@
 // Firefox is killed (SIGKILL) at random moments while a book is read; then it is started with the same profile. Its text is kept, and
-// nothing is read twice that was stored. Over the package's own engine and the built-in model. `make soak` does 60 kills; a test
-// does a twentieth. Of Chromium's: tests/pages/chat_book_kills.test.mjs.
+// no stored part is read twice. With the package's engine and the built-in model. `make soak` does 60 kills; a normal test run does
+// a twentieth. For Chromium: tests/pages/chat_book_kills.test.mjs.
 
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -15,7 +15,7 @@ import { randomOf } from '../support/random_bytes.mjs';
 import { soakCount, soakSeed } from '../support/soak.mjs';
 import { useReal } from '../support/two_browsers.mjs';
 
-/** Ten seconds, of which a page stores what it has read, are a quarter of one. */
+/** Speeds up the clock: the interval of ten seconds at which a page stores its progress takes a quarter of a second. */
 const hastily =
   'const now = performance.now.bind(performance); performance.now = () => now() * 40;';
 
@@ -45,7 +45,7 @@ const look = `
   one('#open-books').click();
   await until('shelf', () => one('#books-dialog[open]') && one('#book-file'));
   const isRead = () => button('Ask: foxes.txt');
-  /** Reading continues automatically if Firefox had some seconds to store that it was requested. */
+ /** Reading continues automatically if Firefox had a few seconds to store the request. */
   const goOn = async () => {
     await until('drawn', () => isRead() || button('Pause: foxes.txt') || button('Continue: foxes.txt'));
     button('Continue: foxes.txt')?.click();

@@ -1,6 +1,6 @@
-// Firefox is killed (SIGKILL) at random moments while a model downloads, an answer comes and a draft is typed; then it is started with
-// the same profile. Nothing that was stored is lost, and no byte of it is fetched twice. Over an engine that answers
-// automatically and the package's own store. `make soak` does 60 kills; a test does a twentieth. Of Chromium's:
+// Firefox is killed (SIGKILL) at random moments while a model downloads, an answer streams and a draft is typed; then it is started
+// with the same profile. No stored data is lost or downloaded twice. With an engine that answers automatically and the package's
+// store. `make soak` does 60 kills; a normal test run does a twentieth. For Chromium:
 // tests/pages/chat_kills.test.mjs, tests/pages/chat_download_kills.test.mjs.
 
 import assert from 'node:assert/strict';

@@ -1,5 +1,5 @@
-// The browser's history leads through the chat page's conversations: Back and Forward, in any haste, to what was deleted and
-// to what never was, and nothing that is typed meanwhile is lost. In Chromium, over a fake engine.
+// The browser's history in the chat page: Back and Forward switch between conversations, also in quick succession, to deleted
+// and to unknown conversations, and no input is lost meanwhile. In Chromium, with a fake engine.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -35,7 +35,7 @@ async function remove(page, name) {
   await page.click('#dismiss-notice');
 }
 
-test('Back pressed again before a conversation has opened keeps the way Forward', {
+test('pressing Back again before a conversation has opened keeps the Forward history', {
   skip,
 }, async (t) => {
   const page = await openPage(t, { options });
@@ -67,7 +67,7 @@ test('Back, Back and Forward at once: earlier navigation has no effect', {
       new MutationObserver((_, observer) => {
         if (!log.textContent?.includes('It is about foxes.')) return;
         observer.disconnect();
-        location.hash = rivers; // the first press has found meanwhile that it is not wanted any more
+        location.hash = rivers; // the first press has been superseded by then
         settle(undefined);
       }).observe(log, { childList: true, subtree: true });
     });
@@ -92,7 +92,7 @@ test('New chat during Back stays open', {
   assert.equal(await page.inputValue('#prompt'), 'Something else');
 });
 
-test('Back to a deleted conversation says so, and it can be restored', {
+test('Back to a deleted conversation reports it and offers to restore it', {
   skip: skip || !isFull,
 }, async (t) => {
   const page = await openPage(t, { options });
@@ -106,7 +106,7 @@ test('Back to a deleted conversation says so, and it can be restored', {
   await page.getByRole('link', { name: 'About foxes' }).waitFor();
 });
 
-test('an address of a conversation that was deleted, or is unknown here, says so', {
+test('a URL of a deleted or unknown conversation is reported', {
   skip: skip || !isFull,
 }, async (t) => {
   const page = await openPage(t, { options });
@@ -125,12 +125,12 @@ test('an address of a conversation that was deleted, or is unknown here, says so
   await page.locator('#notice-text', { hasText: 'is not in this browser' }).waitFor();
   await page.click('#dismiss-notice');
   await page.locator('.skip').focus();
-  await page.keyboard.press('Enter'); // it leads to the message field, and is not a conversation
+  await page.keyboard.press('Enter'); // the hash refers to the message field, not to a conversation
   await untilTrue(page, `document.activeElement.id === 'prompt'`);
   assert.equal(await page.isVisible('#notice'), false);
 });
 
-test('unsent input has a place in the history', {
+test('unsent input has an entry in the history', {
   skip: skip || !isFull,
 }, async (t) => {
   const page = await openPage(t, { options });
@@ -152,7 +152,7 @@ test('unsent input has a place in the history', {
   }
 });
 
-/** Runs in the page: the open tabs are reported when the test decides. */
+/** Runs in the page: delays the list of open tabs until the test releases it. */
 const holdLocks = `
   const query = globalThis.LockManager?.prototype.query;
   globalThis.asking = 0;
@@ -163,7 +163,7 @@ const holdLocks = `
     return query.call(this);
   };`;
 
-test('words that are typed while a conversation opens stay, after its draft', {
+test('text typed while a conversation opens is kept, after its draft', {
   skip: skip || !isFull,
 }, async (t) => {
   const page = await openPage(t, { options, script: holdLocks });
@@ -175,7 +175,7 @@ test('words that are typed while a conversation opens stay, after its draft', {
   await untilAbout(other, 'foxes');
   await other.fill('#prompt', 'An old draft');
   await untilKept(page, ({ drafts }) => drafts.length === 2);
-  await other.close(); // its draft belongs to no tab now
+  await other.close(); // its draft no longer belongs to a tab
   await page.evaluate('asking = 0; hold = Promise.withResolvers(); 0');
   await page.getByRole('link', { name: 'About foxes' }).click();
   await untilTrue(page, 'asking > 0');
@@ -231,11 +231,11 @@ test('a visitor sees that the page is starting before its scripts have arrived',
   await going;
   await page.waitForSelector('#send:not([disabled])');
   await page.locator('#loading').waitFor({ state: 'hidden' });
-  const said = await page.innerText('#problem-text'); // the address named no model
+  const said = await page.innerText('#problem-text'); // the URL did not contain a model
   assert.equal(said, '“https://[” is not a model URL.');
 });
 
-test('a tab that is duplicated keeps its draft and its answer to itself', {
+test('a duplicated tab does not share its draft and its answer', {
   skip: skip || !isFull,
 }, async (t) => {
   const page = await openPage(t, { options });
@@ -248,10 +248,10 @@ test('a tab that is duplicated keeps its draft and its answer to itself', {
   for (;;) {
     const { drafts, turns } = await readAll(page);
     if (drafts.length === 1 && turns.length === 4) break;
-    await page.evaluate(`say('and ')`); // a new piece has the earlier ones stored
+    await page.evaluate(`say('and ')`); // a new piece causes the earlier ones to be stored
   }
   const [twin] = await Promise.all([
-    page.waitForEvent('popup'), // it has a copy of the session storage, as a duplicate has
+    page.waitForEvent('popup'), // it has a copy of the session storage, like a duplicate
     page.evaluate(() => void window.open(location.href)),
   ]);
   await twin.locator('#log[data-conversation]').waitFor();
@@ -261,6 +261,6 @@ test('a tab that is duplicated keeps its draft and its answer to itself', {
   await page.evaluate(`say('the rest.'); end()`);
   await twin.locator('.body', { hasText: 'and the rest.' }).waitFor();
   await twin.close();
-  await page.reload(); // its own draft is its own at once
+  await page.reload(); // it gets its own draft immediately
   await waitForPage(async () => (await page.inputValue('#prompt')) === 'A draft', 'the draft');
 });

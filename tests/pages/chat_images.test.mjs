@@ -1,6 +1,6 @@
-// Images and recordings in the chat page, in Chromium over the package's own engine and the tiny models of vectors/vision: a model
-// with its mmproj file is chosen, images are attached, pasted and dropped, asked about, kept, exported, and there after a reload
-// without a network; a model that does not read them says so before anything is sent.
+// Images and recordings in the chat page, in Chromium with the package's engine and the tiny models in vectors/vision: a model
+// with its mmproj file is chosen, images are attached, pasted and dropped, asked about, stored, exported, and available offline
+// after a reload; if the model does not support them, this is reported before anything is sent.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -24,7 +24,7 @@ const launch = () =>
 const { skip: noChromium, browser, url } = useChat('chat-images', { launch });
 const skip = noChromium || shared.skip;
 
-/** Reads images and audio. */
+/** A model for images and audio. */
 const type = skip
   ? undefined
   : JSON.parse(readFileSync(join(folder, 'manifest.json'), 'utf8')).types.find(
@@ -115,7 +115,7 @@ const give = (page, how, bytes) =>
     [how, bytes.toString('base64')],
   );
 
-test('a question about an image is stored, exported, and available without a network', {
+test('a question about an image is stored, exported, and available offline', {
   skip,
 }, async (t) => {
   const page = await openPage(t);
@@ -163,7 +163,7 @@ test('a question about an image is stored, exported, and available without a net
   await page.waitForSelector('#send:visible');
   assert.equal(await page.locator('.message.assistant .body').last().innerText(), next);
 
-  // a draft has its image, too
+  // a draft keeps its image, too
   await give(page, 'paste', png(5));
   await attached(page).first().waitFor();
   await page.reload();
@@ -191,7 +191,7 @@ test('a question about an image is stored, exported, and available without a net
   await untilTrue(other, shows);
 });
 
-test('a model of the hub is stored with the encoders of its repository, for use without a network', {
+test('a model from the hub is stored with the encoders in its repository, for offline use', {
   skip,
 }, async (t) => {
   const read = (/** @type {string} */ path) => readFileSync(join(folder, path));
@@ -224,7 +224,7 @@ test('a model of the hub is stored with the encoders of its repository, for use 
   assert.equal(hub.state.asked.length, length);
 });
 
-test('pasted and dropped images; files that are not images; a large one is made smaller', {
+test('images are pasted and dropped; other files are rejected; a large image is made smaller', {
   skip,
 }, async (t) => {
   const page = await openPage(t, { viewport: { width: 360, height: 1000 }, colorScheme: 'dark' });
@@ -251,7 +251,7 @@ test('pasted and dropped images; files that are not images; a large one is made 
   await assertAccessible(page);
 });
 
-test('a model that only reads text: the page says so and sends nothing', { skip }, async (t) => {
+test('with a text-only model, the page reports it and sends nothing', { skip }, async (t) => {
   const page = await openPage(t);
   await page.setInputFiles('#attach-file', file('shot.png', png(3)));
   const note = page.locator('.attached-note');
@@ -284,7 +284,7 @@ test('the microphone: a recording is attached, heard again and asked about', {
   await takePicture(page, 'images-recorded');
   await assertAccessible(page);
   await page.focus('#prompt');
-  await page.keyboard.press('Enter'); // a recording alone is a question
+  await page.keyboard.press('Enter'); // a recording without text is a question
   await page.locator('.message.assistant footer').waitFor();
   assert.equal(await page.locator('.message.user .body').innerText(), 'Transcribe this recording.');
   await page.locator('.message.user audio').waitFor();

@@ -1,5 +1,5 @@
-// The chat page as an installed application: what browsers ask of a page before they install it, the button, and what the
-// system hands to the page. In Chromium, over a fake engine.
+// The chat page as an installed application: the browsers' installation requirements, the button, and the data that the
+// system passes to the page. In Chromium, with a fake engine.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -19,7 +19,7 @@ const field = "document.querySelector('#prompt').value";
 /** @returns {any} */
 const manifest = () => JSON.parse(readFileSync(resolve(site, 'manifest.webmanifest'), 'utf8'));
 
-test('each icon of the manifest is a file of its size', () => {
+test('each icon in the manifest is a file of the given size', () => {
   const { icons, shortcuts } = manifest();
   const all = [...icons, ...shortcuts.flatMap((/** @type {any} */ one) => one.icons)];
   const drawn = all.filter(({ type }) => type === 'image/png');
@@ -32,14 +32,14 @@ test('each icon of the manifest is a file of its size', () => {
   }
 });
 
-test('the manifest, its icons and the address it starts with are kept for use without a network', () => {
+test('the manifest, its icons and its start URL are cached for offline use', () => {
   const worker = readFileSync(resolve(site, 'service_worker.js'), 'utf8');
   const { icons, start_url: start } = manifest();
   const files = ['manifest.webmanifest', start, ...icons.map((/** @type {any} */ one) => one.src)];
   for (const file of files) assert.ok(worker.includes(JSON.stringify(file)), file);
 });
 
-test('Chromium finds nothing that keeps the page from being installed', {
+test('Chromium finds no reason why the page cannot be installed', {
   skip,
 }, async (t) => {
   const page = await openPage(t);
@@ -50,7 +50,7 @@ test('Chromium finds nothing that keeps the page from being installed', {
   const { installabilityErrors } = await session.send('Page.getInstallabilityErrors');
   const ids = installabilityErrors.map(({ errorId }) => errorId);
   assert.deepEqual(
-    ids.filter((id) => id !== 'in-incognito'), // as all of the test's profiles are
+    ids.filter((id) => id !== 'in-incognito'), // all profiles in tests are incognito
     [],
   );
   await page.setViewportSize({ width: 512, height: 512 });
@@ -58,14 +58,14 @@ test('Chromium finds nothing that keeps the page from being installed', {
   await takePicture(page, 'chat-icon-maskable');
 });
 
-/** Runs in the page: a browser offers to install it. */
+/** Runs in the page: simulates a browser that offers to install it. */
 const offer = `
   globalThis.prompted = 0;
   dispatchEvent(Object.assign(new Event('beforeinstallprompt', { cancelable: true }), {
     prompt: async () => { prompted++; },
   }))`;
 
-test('Install is in the settings where the browser offers it, and asks once', {
+test('Install is in the settings if the browser supports it, and prompts once', {
   skip,
 }, async (t) => {
   const page = await openPage(t);
@@ -84,7 +84,7 @@ test('Install is in the settings where the browser offers it, and asks once', {
   await install.waitFor({ state: 'hidden' });
 });
 
-test('a shared text is in the field of a new conversation, once, and is not sent', {
+test('shared text is put into the field of a new conversation once, and is not sent', {
   skip,
 }, async (t) => {
   const page = await openPage(t);
@@ -107,7 +107,7 @@ test('a shared text is in the field of a new conversation, once, and is not sent
   assert.deepEqual(await page.evaluate('asked'), []);
 });
 
-test('the shortcut begins a new conversation; a query of other names stays', {
+test('the shortcut starts a new conversation; other query parameters are kept', {
   skip,
 }, async (t) => {
   const page = await openPage(t);
@@ -119,12 +119,12 @@ test('the shortcut begins a new conversation; a query of other names stays', {
   assert.equal(await page.inputValue('#prompt'), '');
 });
 
-/** Instead of the system's: it holds what is opened until the page takes it. */
+/** Replaces the system's launch queue: it keeps opened files until the page takes them. */
 const queue = `Object.defineProperty(globalThis, 'launchQueue', { value: { setConsumer: (consumer) => consumer({
   files: [{ getFile: async () => new File(['Some notes'], 'notes.md') }],
 }) } })`;
 
-test('a file that is opened with the page is in the message', {
+test('a file opened with the page is put into the message', {
   skip,
 }, async (t) => {
   const page = await openPage(t, { script: queue });
@@ -145,7 +145,7 @@ test('the window has the colours that the user chose', { skip }, async (t) => {
     await page.click('#open-settings');
     await page.selectOption('#theme', theme);
     await page.getByRole('button', { name: 'Done' }).click();
-    await untilTrue(page, `${colour} === '${wanted}'`); // it is kept first, then shown
+    await untilTrue(page, `${colour} === '${wanted}'`); // it is stored first, then shown
   }
   await page.emulateMedia({ colorScheme: 'dark' });
   assert.equal(await page.evaluate(colour), '#faf9f7', 'the user chose light');

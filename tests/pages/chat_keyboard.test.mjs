@@ -1,4 +1,4 @@
-// A whole conversation by keyboard alone, and the names of controls in the order in which a screen reader reads them. In Chromium, over an
+// A whole conversation with only the keyboard, and the names of controls in the order of a screen reader. In Chromium, with a fake
 // engine whose output the test controls.
 
 import assert from 'node:assert/strict';
@@ -12,7 +12,7 @@ const { skip, openPage } = useChat('chat-keyboard');
 
 const options = { viewport: { width: 1280, height: 800 } };
 
-/** The name of the element that has the focus. @param {Page} page @returns {Promise<string>} */
+/** Returns the name of the focused element. @param {Page} page @returns {Promise<string>} */
 const focused = (page) =>
   page.evaluate(`(() => {
     const { activeElement: one } = document;
@@ -119,7 +119,9 @@ test('a screen reader has a name for each control, in the order of the page', {
   assert.doesNotMatch(tree, nameless);
 });
 
-test('while an answer is written, its question offers no second one', { skip }, async (t) => {
+test('while an answer is generated, its question does not offer a second one', {
+  skip,
+}, async (t) => {
   const page = await openPage(t, { options });
   await page.keyboard.type('A question');
   await page.keyboard.press('Enter');

@@ -1,5 +1,5 @@
-// The chat page is killed at random moments, and two of its tabs do things at random: typed text is kept. In Chromium, over an
-// engine that answers automatically. `make soak` does 200 kills and 200 steps; a test does a twentieth.
+// The chat page is killed at random moments, and two of its tabs perform random actions: typed text is kept. In Chromium, with an
+// engine that answers automatically. `make soak` does 200 kills and 200 steps; a normal test run does a twentieth.
 
 import assert from 'node:assert/strict';
 import { resolve } from 'node:path';
@@ -65,7 +65,7 @@ const kills = {
 
 /**
  * Types a question letter by letter and perhaps sends it. Everything that the page has shown must
- * be there later.
+ * still exist later.
  * @param {Page} page
  * @param {string} text
  * @param {boolean} isSent
@@ -76,7 +76,7 @@ async function type(page, text, isSent) {
   if (isSent) await page.keyboard.press('Enter');
 }
 
-test('killed at random moments: no question, no draft and no answer that was seen is lost', {
+test('killed at random moments: no question, draft or visible answer is lost', {
   skip,
 }, async (t) => {
   const context = await browser.newContext({ serviceWorkers: 'block' });
@@ -94,7 +94,7 @@ test('killed at random moments: no question, no draft and no answer that was see
     if (isSent) {
       await page.locator('.message.user .body', { hasText: text }).waitFor();
       asked.push(text);
-      // sometimes at once, before the store has it
+      // sometimes immediately, before it is stored
       if (random() < 0.7) {
         await new Promise((settle) => setTimeout(settle, random() * 500));
         const { turns } = await readAll(page);
@@ -188,7 +188,7 @@ test('killed while tools run and questions are forgotten: the stored part of bot
     const after = stateOf(turns);
     for (const [id, was] of before) {
       const is = after.get(id);
-      // the last click may have been stored after this look
+      // the last click may be stored after this check
       const isSame = is?.forgotten === was.forgotten || (isForgetting && is?.forgotten);
       const isKept = is && isSame && is.calls >= was.calls && is.results >= was.results;
       assert.ok(isKept, `${what}: ${JSON.stringify(was)} became ${JSON.stringify(is)}`);
@@ -201,7 +201,7 @@ test('killed while tools run and questions are forgotten: the stored part of bot
   t.diagnostic(`${rounds} kills, ${forgets} questions forgotten, ${results} results of tools`);
 });
 
-/** Opens a conversation of the list, if there is one. @param {Page} page @param {number} where from 0 to 1 */
+/** Opens a conversation in the list, if there is one. @param {Page} page @param {number} where from 0 to 1 */
 async function openAny(page, where) {
   await page.evaluate((place) => {
     const links = [...document.querySelectorAll('#conversation-list a')];
@@ -210,14 +210,14 @@ async function openAny(page, where) {
     );
     link?.click();
   }, where);
-  // it may be gone: then the one before stays
+  // it may have been deleted; then the previous one stays open
   await untilTrue(
     page,
     "document.getElementById('log').dataset.conversation === location.hash.slice(1)",
   );
 }
 
-test('two tabs at random: the input of both is kept, and both show it', {
+test('random input in two tabs: both inputs are kept, and both tabs show them', {
   skip,
 }, async (t) => {
   const context = await browser.newContext({
@@ -261,7 +261,7 @@ test('two tabs at random: the input of both is kept, and both show it', {
   const ids = new Set(turns.map(({ id }) => id));
   assert.ok(
     turns.every(({ parent }) => parent === '' || ids.has(parent)),
-    'no turn hangs in the air',
+    'every turn has a parent',
   );
   // the list of each tab shows the stored conversations
   for (const page of tabs) {
@@ -277,7 +277,7 @@ test('two tabs at random: the input of both is kept, and both show it', {
 });
 
 /**
- * Does one thing with the mouse, where it can be done now.
+ * Performs one mouse action that is currently possible.
  * @param {Page} page @param {string} kind @param {number} where from 0 to 1 @param {string} text
  * @returns {Promise<string | undefined>} the id of the conversation, or the text that was shown
  */
@@ -372,7 +372,7 @@ const listOf = (page) =>
     return { rows, gone };
   });
 
-test('two tabs delete, undo, rename, pin, edit and forget at random: both show the same in the end', {
+test('two tabs delete, undo, rename, pin, edit and forget at random: both show the same at the end', {
   skip,
 }, async (t) => {
   const context = await browser.newContext({
@@ -439,7 +439,7 @@ test('two tabs delete, undo, rename, pin, edit and forget at random: both show t
     ...kept.turns.map(({ content }) => content),
     ...kept.drafts.map((one) => one.text),
   ];
-  // a later draft takes the place of an earlier one of its conversation and tab
+  // a later draft replaces an earlier one of the same conversation and tab
   for (const [text, conversation] of asked) {
     if (text.startsWith('draft') || !there.has(conversation)) continue;
     assert.ok(texts.includes(text), `seed ${soakSeed}: "${text}" is lost`);
@@ -461,7 +461,7 @@ test('two tabs delete, undo, rename, pin, edit and forget at random: both show t
   const alive = kept.conversations.filter(({ deleted }) => deleted === 0);
   assert.equal(list.rows.length, alive.length);
   assert.equal(list.gone.length, kept.conversations.length - alive.length);
-  // a tab stays on the branch that it shows: reopened, both show the one that was chosen last
+  // a tab stays on its current branch; when reopened, both show the branch that was chosen last
   for (const page of tabs) await page.click('#new-chat');
   for (const { id } of alive) {
     for (const page of tabs) {

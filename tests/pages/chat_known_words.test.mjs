@@ -1,5 +1,5 @@
-// The chat page holds what the built-in model answers to known words: by the package's own engine and the built-in model, whose
-// answer the test replaces where it needs an invented word. Without the list answers are unchanged.
+// The chat page constrains the built-in model's answers to known words: with the package's engine and the built-in model, whose
+// answer the test replaces if it needs an invented word. Without the word list, answers are unchanged.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -45,7 +45,9 @@ const untilListed = (page) => untilTrue(page, areWordsRead).then(() => page.wait
 /** @param {import('playwright-core').Page} page @returns {Promise<string>} */
 const footer = (page) => page.locator('.message.assistant footer').last().innerText();
 
-test('an invented word is not shown: the page refuses, and says why', { skip }, async (t) => {
+test('an invented word is not shown: the page shows a refusal with the reason', {
+  skip,
+}, async (t) => {
   const page = await open(t, 'Hello! The capital of France is Zorble.');
   await untilListed(page);
   assert.equal(await askReal(page, 'the capital of France?'), 'Hello! I do not know that.');
@@ -55,7 +57,7 @@ test('an invented word is not shown: the page refuses, and says why', { skip }, 
   assert.equal(messages.at(-1).content, 'Hello!');
 });
 
-test('a made-up word that the user has typed is copied', { skip }, async (t) => {
+test('a made-up word typed by the user is copied', { skip }, async (t) => {
   const page = await open(t, 'Your name is Zorble.');
   await untilListed(page);
   assert.equal(await askReal(page, 'i am zorble'), 'Your name is Zorble.');
@@ -86,7 +88,7 @@ for (const [name, reply] of /** @type {[string, any][]} */ ([
     await page.locator('[data-fact="Known words"]', { hasText: 'list of words' }).waitFor();
   });
 
-test('the list does not arrive: nothing waits for it', { skip }, async (t) => {
+test('answers do not wait for the word list', { skip }, async (t) => {
   const page = await open(t, 'The capital is Zorble.', (one) => one.route(LIST, () => {}));
   assert.equal(await askReal(page, 'the capital of France?'), 'The capital is Zorble.');
 });

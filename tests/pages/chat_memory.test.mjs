@@ -1,5 +1,5 @@
-// The chat page's memory: a question and its answer are forgotten and come back, over a fake engine; words of an
-// answer, and the tree over the map of pages, by the package's own engine and the built-in model.
+// The chat page's memory: a question and its answer are forgotten and restored, with a fake engine; the words of an
+// answer, and the tree over the map of pages, with the package's engine and the built-in model.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -38,7 +38,7 @@ const untilShown = (page, texts) =>
       .map((one) => one.innerText.trim())) === ${JSON.stringify(JSON.stringify(texts))}`,
   );
 
-/** The script that forgets a question, which the page loads at the first click. */
+/** The script that forgets a question, which the page loads on the first click. */
 const code = '**/forgotten_turns-*.js';
 
 /** @param {Page} page @param {string} question @returns {Promise<string[][]>} the model's prompt each time that it was asked this */
@@ -49,7 +49,7 @@ const toldFor = (page, question) =>
 /** @param {Page} page @returns {Promise<string[]>} the model's last prompt */
 const reported = (page) => page.evaluate('bodies.at(-1).messages.map(({ content }) => content)');
 
-test('turns forgotten a month ago are searched once a day, not at each start', {
+test('turns forgotten a month ago are looked for once a day, not at each start', {
   skip: skip || !isFull,
 }, async (t) => {
   const script = `globalThis.reads = [];
@@ -72,7 +72,7 @@ test('turns forgotten a month ago are searched once a day, not at each start', {
   assert.ok(/** @type {any} */ (await page.evaluate('reads')).includes('turns'));
 });
 
-test('the words after the 4,000th can be read, and the page says that they cannot be chosen', {
+test('words after the 4,000th are shown, with a note that they cannot be chosen', {
   skip: skip || !isFull,
 }, async (t) => {
   const page = await openPage(t, { script: 'globalThis.contextSize = 20_000;' });
@@ -98,7 +98,7 @@ async function threeTurns(page) {
   await talk(page, 'Third', 'Three.');
 }
 
-/** Runs in the page: states of conversations for the next visit cannot be written until `releaseStates`. */
+/** Runs in the page: delays writes of conversation states until `releaseStates` is called. */
 const holdStates = `new Promise((settle, fail) => {
   const opening = indexedDB.open('wick-chat-states', 1);
   opening.onupgradeneeded = () => {
@@ -117,7 +117,7 @@ const holdStates = `new Promise((settle, fail) => {
   };
 })`;
 
-/** Runs in the page: settles after what was waiting to be written there. */
+/** Runs in the page: settles after the waiting writes. */
 const afterStates = `new Promise((settle, fail) => {
   const opening = indexedDB.open('wick-chat-states', 1);
   opening.onerror = fail;
@@ -131,7 +131,7 @@ const afterStates = `new Promise((settle, fail) => {
   };
 })`;
 
-test('forgotten messages are no longer sent to the model; the rest is read again after everything else', {
+test('forgotten messages are no longer sent to the model; the rest is recomputed with low priority', {
   skip,
 }, async (t) => {
   const page = await openPage(t);
@@ -148,7 +148,7 @@ test('forgotten messages are no longer sent to the model; the rest is read again
   await takePicture(page, 'light-forgotten');
 });
 
-test('a question that is asked before the rest is read again: the rest is read after the answer, not alongside it', {
+test('a question asked before the rest is recomputed: the rest is computed after the answer, not alongside it', {
   skip: skip || !isFull,
 }, async (t) => {
   const page = await openPage(t);
@@ -183,7 +183,7 @@ test('dropping turns is undone immediately, or from its line after a reload', {
   await page.click('#undo');
   await untilShown(page, all);
   await forget(page, 2);
-  await page.reload(); // right after
+  await page.reload(); // immediately
   await page.waitForSelector('#log[data-conversation] .message');
   await untilShown(page, [...all.slice(0, 4), line]);
   await page.getByRole('button', { name: 'Bring back' }).click();
@@ -199,7 +199,7 @@ test('a reload right after the click loses nothing, even before the code is load
   await talk(page, 'Second', 'Two.');
   /** @param {() => Promise<void>} click @param {string[]} texts */
   const reloadAfter = async (click, texts) => {
-    await page.route(code, () => {}); // it never comes
+    await page.route(code, () => {}); // it never arrives
     await click();
     await page.unroute(code);
     await page.reload();
@@ -221,7 +221,7 @@ test('a reload right after the click loses nothing, even before the code is load
   );
 });
 
-test('if its code cannot be loaded, nothing is forgotten, then or later', {
+test('if the code cannot be loaded, nothing is forgotten, even later', {
   skip: skip || !isFull,
 }, async (t) => {
   const page = await openPage(t, { expected: /ERR_FAILED/ });
@@ -234,7 +234,7 @@ test('if its code cannot be loaded, nothing is forgotten, then or later', {
   await untilShown(page, ['First', 'One.']);
 });
 
-test('the only question: its title is removed, too, and the next one starts over', {
+test('forgetting the only question removes the title, and the next question starts over', {
   skip: skip || !isFull,
 }, async (t) => {
   const page = await openPage(t);
@@ -264,7 +264,7 @@ test('a question without an answer can be dropped, and later messages stay', {
   assert.ok(turns.some(({ content, forgotten }) => content === 'Lost' && forgotten > 0));
 });
 
-test('calls of tools and several versions go with their question', {
+test('tool calls and all versions are forgotten with their question', {
   skip: skip || !isFull,
 }, async (t) => {
   const page = await openPage(t);
@@ -289,14 +289,14 @@ test('calls of tools and several versions go with their question', {
   await untilShown(page, ['How much?', 'Zwei.', 'Next', 'Yes.']);
 });
 
-test('a permanently forgotten turn is neither kept nor exported', {
+test('a permanently forgotten turn is neither stored nor exported', {
   skip: skip || !isFull,
 }, async (t) => {
   const page = await openPage(t);
   await threeTurns(page);
   await forget(page, 1);
   const erase = page.getByRole('button', { name: 'Forget permanently' });
-  await erase.dblclick(); // which is not meant
+  await erase.dblclick(); // which does not count
   await page.getByRole('button', { name: 'Bring back' }).waitFor();
   await page.getByRole('button', { name: 'Really?' }).click();
   await untilKept(page, ({ turns }) => !/Second|Two/.test(JSON.stringify(turns)));
@@ -307,7 +307,7 @@ test('a permanently forgotten turn is neither kept nor exported', {
   await untilShown(page, ['First', 'One.', line, 'Third', 'Three.']);
 });
 
-test('Undo after other conversations were opened: the model sees the messages again, and the title is back', {
+test('Undo after other conversations were opened: the model sees the messages again, and the title is restored', {
   skip: skip || !isFull,
 }, async (t) => {
   const options = { viewport: { width: 1280, height: 800 } };
@@ -362,7 +362,7 @@ test('exported files contain no forgotten turns, and are imported completely', {
   }
 });
 
-test('another tab forgets while an answer is written here: the answer is completed, and the next one respects it', {
+test('another tab forgets during an answer: the answer is completed, and the next one respects the change', {
   skip: skip || !isFull,
 }, async (t) => {
   const page = await openPage(t);
@@ -379,7 +379,7 @@ test('another tab forgets while an answer is written here: the answer is complet
   assert.equal(
     await other.locator('.message.user').nth(1).locator('.forget').count(),
     0,
-    'what is being answered stays',
+    'the question that is being answered stays',
   );
   await forget(other, 0);
   await page.locator('.message.forgotten:not([hidden])').waitFor();
@@ -404,7 +404,9 @@ async function open(t, script = onBattery) {
   return page;
 }
 
-test('after Forget the next question finds the rest read', { skip: skip || !isFull }, async (t) => {
+test('after Forget, the rest is cached for the next question', {
+  skip: skip || !isFull,
+}, async (t) => {
   const page = await open(t);
   await openDeveloper(page);
   await askReal(page, 'What is a fork?');
@@ -469,7 +471,7 @@ test('an answer can end at a word', { skip: skip || !isFull }, async (t) => {
   const words = page.locator('.words-text span');
   await words.first().waitFor();
   const all = await words.allInnerTexts();
-  const behind = all.indexOf('.'); // a story may end without its mark
+  const behind = all.indexOf('.'); // a story may end without a full stop
   assert.ok(behind > 1);
   await words.nth(behind).click();
   const end = page.locator('.words li button', { hasText: 'end here' });
@@ -486,7 +488,7 @@ test('the tree of a conversation shows the pages that its branches share', {
 }, async (t) => {
   const page = await open(t);
   await askReal(page, 'Tell me a story about a fox and a very old lantern that nobody had seen.');
-  // Another word continues otherwise for certain; another draw can give the same text.
+  // A different word always changes the text; sampling again may produce the same text.
   await chooseRow(lastAnswer(page), '.open-words');
   await page.locator('.words-text span').nth(8).click();
   await page.locator('.words li button:enabled').nth(1).click();
@@ -529,7 +531,7 @@ test('the tree of a conversation shows the pages that its branches share', {
   assert.equal(await page.locator('#memory-dialog').isVisible(), false);
 });
 
-/** A phone's, and a desktop's at 200 %. */
+/** The windows of a phone, and of a desktop at 200 %. */
 const sizes = {
   desktop: [1280, 800],
   phone: [390, 780],
@@ -537,7 +539,7 @@ const sizes = {
   double: [640, 400],
 };
 
-test('axe finds nothing in the words and in the tree, wherever they are shown', {
+test('axe finds no violations in the words and in the tree, in any window', {
   skip: skip || !isFull,
 }, async (t) => {
   const page = await open(t);
@@ -572,7 +574,7 @@ test('axe finds nothing in the words and in the tree, wherever they are shown', 
 
 // ---- the other browsers ----
 
-/** Runs in the page: forgets, brings back, requests a word, and opens the tree. */
+/** Runs in the page: forgets, restores, requests a word, and opens the tree. */
 const wholePass = `
   const until = async (condition) => {
     for (;;) {
@@ -605,7 +607,7 @@ const wholePass = `
 /** @param {{alternatives: number, lines: string[], gone: string, back: string}} found */
 function assertPassed({ alternatives, lines, gone, back }) {
   assert.equal(alternatives, 8);
-  assert.ok(lines.length >= 2); // and answers that were begun before Enter
+  assert.ok(lines.length >= 2); // and answers that were started before Enter
   assert.match(lines.join(), /pages?/);
   assert.deepEqual([gone, back], [line, 'What is Wick?']);
 }

@@ -1,6 +1,6 @@
-// The chat page's models: downloads that continue in the background, pause and are taken up after a reload without a byte
-// that is stored being fetched again; a dropped file that is kept for the next visit; the list of kept models. In Chromium,
-// over the package's own engine and store.
+// The chat page's models: downloads that continue in the background, pause and resume after a reload without downloading any
+// stored byte again; a dropped file that is kept for the next visit; the list of stored models. In Chromium, with the package's
+// engine and store.
 
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -18,7 +18,7 @@ import { takePicture } from '../support/pictures.mjs';
 
 const { skip, site, browser, url: siteUrl } = useChat('chat-models');
 const small = readFileSync(resolve(root, 'examples/models/wick-2.6m-q4_0.gguf'));
-/** Four chunks of the store: after the weights nothing is read. */
+/** Four chunks in the store; the bytes after the weights are not read. */
 const large = Buffer.concat([small, Buffer.alloc(3 * CHUNK_BYTES)]);
 
 /** @typedef {import('playwright-core').Page} Page */
@@ -81,7 +81,7 @@ const storedBytes = (page) =>
     return usedBytes;
   });
 
-test('while a model downloads the previous one answers; a paused download resumes after a reload, and fetches nothing twice', {
+test('the previous model stays in use during a download; a paused download resumes after a reload, and fetches nothing twice', {
   skip,
 }, async (t) => {
   const { open } = await newContext(t);
@@ -109,7 +109,7 @@ test('while a model downloads the previous one answers; a paused download resume
   assertContinued(state.starts, stored);
 });
 
-test('a download that was not paused continues after a reload, and its model answers when it is complete', {
+test('a download that was not paused continues after a reload, and its model is used when it is complete', {
   skip: skip || !isFull,
 }, async (t) => {
   const { open } = await newContext(t);
@@ -193,7 +193,7 @@ const damage = (page, chunk) =>
     }
   }, String(chunk));
 
-test('the list of models: damage is found and mended, a model is deleted after a question', {
+test('the model list: damage is found and repaired, a model is deleted after confirmation', {
   skip,
 }, async (t) => {
   const { open } = await newContext(t);
@@ -219,11 +219,11 @@ test('the list of models: damage is found and mended, a model is deleted after a
   assert.equal(await storedBytes(page), 0);
 });
 
-test('without room a model is loaded but not kept, and the page lists what could be deleted', {
+test('without storage space, a model is loaded but not stored, and the page lists data to delete', {
   skip: skip || !isFull,
 }, async (t) => {
   const { open } = await newContext(t);
-  writeFileSync(resolve(site, 'large.gguf'), large); // servers of other origins do not tell sizes
+  writeFileSync(resolve(site, 'large.gguf'), large); // servers on other origins do not expose sizes
   const page = await open(
     `${siteUrl()}?model=large.gguf`,
     'StorageManager.prototype.estimate = async () => ({ usage: 0, quota: 5e6 });',

@@ -1,6 +1,6 @@
-// Long texts that are pasted into the box: each appears at once, where the caret was, is kept as a draft, and can be had as a book.
-// A text that is too long for a message is reported, and the typed text stays. By the keyboard in Chromium; in Firefox and
-// WebKitGTK tests/pages/chat_three_browsers.test.mjs makes the event.
+// Long text pasted into the message field appears immediately at the caret, is stored as a draft, and can be turned into a book. If
+// it is too long for a message, this is reported, and the typed text stays. With the keyboard in Chromium; for Firefox and WebKitGTK,
+// tests/pages/chat_three_browsers.test.mjs dispatches the event.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -26,7 +26,7 @@ async function paste(page, text) {
   await page.keyboard.press('Control+v');
 }
 
-test('1 MB of lines is pasted where the caret is, and can be kept as a book', {
+test('1 MB of lines is pasted at the caret, and can be kept as a book', {
   skip,
 }, async (t) => {
   const page = await openPage(t);
@@ -46,7 +46,7 @@ test('1 MB of lines is pasted where the caret is, and can be kept as a book', {
   await page.fill('#prompt', '');
 });
 
-test('a text of usual length is pasted by the browser; one of more than 1 MB is not taken, and says so', {
+test('text of usual length is pasted by the browser; text over 1 MB is rejected with a message', {
   skip,
 }, async (t) => {
   const page = await openPage(t);
@@ -67,7 +67,7 @@ test('a text of usual length is pasted by the browser; one of more than 1 MB is 
   assert.ok(await offer.isHidden(), 'a book is no longer, either');
 });
 
-test('a long text with Windows newlines replaces the selection, the caret is after it, and Ctrl+Z undoes it', {
+test('long text with Windows newlines replaces the selection, the caret is after it, and Ctrl+Z undoes it', {
   skip,
 }, async (t) => {
   const page = await openPage(t);

@@ -1,5 +1,5 @@
-// PDFs in the chat page: their text is put into the message with its pages named, and what cannot be read says why. The
-// library comes with the first one. In Chromium, over a fake engine.
+// PDFs in the chat page: their text is put into the message with page numbers, and unreadable files are reported with the
+// reason. The library is loaded with the first PDF. In Chromium, with a fake engine.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -28,7 +28,7 @@ const drop = (page, files) =>
 
 const field = "document.querySelector('#prompt').value";
 
-test('the text of a PDF is in the message, page by page; the library is loaded when it is needed', {
+test('the text of a PDF is put into the message, page by page; the library is loaded when needed', {
   skip,
 }, async (t) => {
   const page = await openPage(t);
@@ -70,7 +70,7 @@ test('unreadable files are reported with the reason, and input stays', {
   assert.match(await page.innerText('#notice-text'), /^scan\.pdf: it has no text/);
 });
 
-test('a PDF that takes a while to read reports its pages', { skip }, async (t) => {
+test('progress in pages is shown for a PDF that takes a while to read', { skip }, async (t) => {
   const script = `const now = performance.now.bind(performance);
     performance.now = () => 5000 * now(); // a slow device
     globalThis.told = [];

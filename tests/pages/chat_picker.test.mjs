@@ -1,5 +1,5 @@
-// Any model in the chat page: the names that people type, the facts that the page shows before it downloads weights, and the hub's
-// search. In Chromium against a fake hub.
+// The choice of a model in the chat page: the names that people type, the facts that the page shows before it downloads weights, and
+// the hub's search. In Chromium with a fake hub.
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
@@ -79,7 +79,7 @@ describe('the description of a model', () => {
   const say = (changed, other = {}, speeds = [{ bytes: 3e8, tokensPerSecond: 20 }]) =>
     judge({ ...facts, ...changed }, { ...device, ...other }, speeds);
 
-  test('one that fits, with its speed as precise as it is known', () => {
+  test('a model that fits, with its speed in the known precision', () => {
     const found = say({});
     assert.equal(found.fits, 'yes');
     assert.equal(found.verdict, 'It fits: it needs 1.2 GB. It writes as fast as you read.');
@@ -93,7 +93,7 @@ describe('the description of a model', () => {
     });
   });
 
-  test('too large, nearly too large, not to be kept, slow, without a template, broken', () => {
+  test('too large, nearly too large, not storable, slow, without a template, broken', () => {
     assert.match(
       say({ needBytes: 5e9 }).verdict,
       /^It does not fit: it needs 5\.0 GB, .* 4\.0 GB\.$/,
@@ -121,7 +121,7 @@ describe('the description of a model', () => {
     assert.match(JSON.stringify(say({}, {}, [])), /not measured yet/);
   });
 
-  test('a speed of a much smaller model is called a guess', () => {
+  test('a speed estimated from a much smaller model is labelled as an estimate', () => {
     const speeds = [{ bytes: 3e6, tokensPerSecond: 1000 }];
     assert.deepEqual(expectSpeed(6e8, speeds), { tokensPerSecond: 5, isRough: true });
     assert.match(say({}, {}, speeds).verdict, /may write more slowly/);
@@ -137,8 +137,8 @@ describe('the description of a model', () => {
   });
 });
 
-test('sizes of the good models follow from their shapes', () => {
-  // of files as the hub lists them, which have a vocabulary next to the weights
+test('sizes of the recommended models follow from their shapes', () => {
+  // file sizes from the hub, which include the vocabulary
   const known = {
     'smollm2-135m': 145,
     'smollm2-360m': 386,
@@ -158,7 +158,7 @@ test('sizes of the good models follow from their shapes', () => {
   assert.ok(qwen < real && qwen > 0.95 * real, `${qwen}`);
 });
 
-test('files of good models are named as their repositories, and encoders have the size that is shown', async () => {
+test('files of recommended models are named after their repositories, and encoders have the size that is shown', async () => {
   for (const { repo, file, type } of goodModels) {
     const name = repo.replace(/^.*\//, '').replace(/-gguf$/i, '');
     assert.equal(file.toLowerCase(), `${name}-${type}.gguf`.toLowerCase());
@@ -177,7 +177,7 @@ test('files of good models are named as their repositories, and encoders have th
   }
 });
 
-test('sizes of good models that are not dense transformers match those of wick synth', async () => {
+test('sizes of recommended models that are not dense transformers match the output of wick synth', async () => {
   const others = goodModels.filter(({ id }) => 'synth' in shapes[id]);
   assert.deepEqual(
     others.map((one) => one.id),
@@ -192,7 +192,7 @@ test('sizes of good models that are not dense transformers match those of wick s
   }
 });
 
-test('the memory of the model that is offered first is that of its plan', async () => {
+test('the memory of the model offered first matches its plan', async () => {
   const path = join(temporaryFolder(), 'offered.gguf');
   const made = await run(wick, ['synth', 'smollm2-360m', 'q8_0', path]);
   assert.equal(made.code, 0, made.stderr);
@@ -235,7 +235,7 @@ describe('in the page', { skip }, () => {
     return page;
   }
 
-  test('words are searched for, a repository lists its files, a file is judged, and then loaded with its hash', async (t) => {
+  test('words are searched for, a repository lists its files, a file is checked, and then loaded with its hash', async (t) => {
     const page = await openPage(t, { viewport: { width: 1000, height: 900 } });
     await page.fill('#prompt', 'Tell me a story about a fox.');
     await page.keyboard.press('Enter');
@@ -272,7 +272,7 @@ describe('in the page', { skip }, () => {
     assert.equal(fake.state.asked.length, length, 'the hub is not asked again');
   });
 
-  test('a type picks its file, and a file that is not a model is refused before its weights are loaded', async (t) => {
+  test('a type selects its file, and a file that is not a model is rejected before its weights are loaded', async (t) => {
     const page = await openPage(t, { viewport: { width: 390, height: 780 }, colorScheme: 'dark' });
     await page.click('#choose-model');
     await page.fill('#model-url', 'wick/tiny-GGUF:q4_0');
@@ -284,11 +284,11 @@ describe('in the page', { skip }, () => {
     await page.locator('#found .bad', { hasText: 'Repository not found' }).waitFor();
     await page.fill('#model-url', 'https://[');
     await page.locator('#found .bad', { hasText: 'An address looks like https://' }).waitFor();
-    await page.click('#load-model'); // it stays, with a message
+    await page.click('#load-model'); // the dialog stays open with a message
     await page.locator('#found .bad', { hasText: 'not a URL' }).waitFor();
     await page.fill('#model-url', 'words of nothing');
     await page.getByText('No GGUF model on the hub matches.').waitFor();
-    await page.route(`${fake.url}/**`, (route) => route.abort()); // as without a network
+    await page.route(`${fake.url}/**`, (route) => route.abort()); // as if offline
     const { host } = new URL(fake.url);
     for (const words of ['qwen3:0.6b', 'wick/tiny-GGUF']) {
       await page.fill('#model-url', words);
@@ -297,7 +297,7 @@ describe('in the page', { skip }, () => {
     }
   });
 
-  test('a model of the list is rated before it is loaded, with a measured speed', async (t) => {
+  test('a model in the list is rated before it is loaded, with a measured speed', async (t) => {
     const page = await openPage(t, { viewport: { width: 1000, height: 900 } });
     await page.click('#choose-model');
     await page.check('[value="smollm2-360m"]');
@@ -311,7 +311,7 @@ describe('in the page', { skip }, () => {
     await takePicture(page, 'models-listed');
     await page.check('[value="wick"]');
     await card.waitFor({ state: 'detached' });
-    // at once, without the card: it is judged first, and stays unless the user insists
+    // immediately, without the card: it is checked first, and loaded only if the user insists
     await page.evaluate(`for (const one of ['[value="smollm2-360m"]', '#load-model'])
       document.querySelector(one).click();`);
     await card.getByText('It does not run here').waitFor();
@@ -321,7 +321,7 @@ describe('in the page', { skip }, () => {
     await page.locator('#model-name', { hasText: 'SmolLM2 135M' }).waitFor();
   });
 
-  test('a mirror of the hub: an invalid one is refused with a reason, a valid one is kept and used for everything', async (t) => {
+  test('an invalid mirror of the hub is rejected with a reason, a valid one is stored and used for all requests', async (t) => {
     const context = await browser.newContext({ serviceWorkers: 'block' });
     t.after(() => context.close());
     context.setDefaultTimeout(PATIENCE_MS);
@@ -362,7 +362,7 @@ describe('in the page', { skip }, () => {
     await page.click('#choose-model');
     await page.fill('#model-url', 'tiny');
     await page.locator('#found .row', { hasText: 'wick/tiny-GGUF' }).waitFor();
-    // an address of the usual hub is fetched from the mirror, too
+    // a URL on the usual hub is also fetched from the mirror
     const usual = 'https://huggingface.co/wick/tiny-GGUF/resolve/main/tiny-Q4_0.gguf';
     await page.fill('#model-url', usual);
     await page.locator('#found .verdict').waitFor();

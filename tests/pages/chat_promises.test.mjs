@@ -1,4 +1,4 @@
-// The chat page's promises (docs/chat-promises.md) have tests: promises.tsv names them, and they exist.
+// The chat page's promises (docs/chat-promises.md) have tests: promises.tsv lists them, and they exist.
 
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';

@@ -1,6 +1,6 @@
-// The surroundings of the chat page's answers: the model's reasoning, folded with its time; its
-// current activity; the user's colours; the list of keys. In Chromium, over an engine whose output
-// the test controls.
+// Parts around the chat page's answers: the model's reasoning, folded with its time; its current
+// activity; the theme; the list of keyboard shortcuts. In Chromium, with an engine whose output the
+// test controls.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -43,7 +43,7 @@ test('reasoning is folded, with its time, and kept with the answer', {
   assert.deepEqual(
     body.messages.map((/** @type {any} */ one) => one.content),
     ['How many?', 'Four.', 'Sure?'],
-    'thoughts are not read again',
+    'reasoning is not sent again',
   );
 });
 
@@ -55,7 +55,7 @@ test('the activity line shows reading, then writing with its speed', {
   const live = page.locator('#live');
   await untilTrue(page, 'globalThis.prefill !== undefined');
   await page.evaluate('prefill({ done: 128, total: 2048 })');
-  // a slow machine has a time by then
+  // by then even a slow machine shows a time
   await live.getByText(/^Reading 128 of 2048 tokens(, about \d+ s left)?$/).waitFor();
   await untilTrue(page, 'performance.now() > 1500');
   await page.waitForTimeout(800);
@@ -70,7 +70,7 @@ test('the activity line shows reading, then writing with its speed', {
   await live.waitFor({ state: 'hidden' });
 });
 
-test('while an answer is written, Escape in an edited question closes only the editor, and versions stay', {
+test('during an answer, Escape in an edited question closes only the editor, and versions stay', {
   skip: skip || !isFull,
 }, async (t) => {
   const page = await openPage(t);
@@ -94,7 +94,7 @@ test('while an answer is written, Escape in an edited question closes only the e
   assert.equal(await page.getByRole('button', { name: 'Continue' }).count(), 0);
 });
 
-test('a file of conversations that is damaged can be chosen again; a drawer that becomes a list is open', {
+test('a damaged conversation file can be chosen again; a drawer that becomes a list is open', {
   skip: skip || !isFull,
 }, async (t) => {
   const page = await openPage(t, { options: { viewport: { width: 500, height: 700 } } });
@@ -111,7 +111,9 @@ test('a file of conversations that is damaged can be chosen again; a drawer that
   assert.equal(await page.getAttribute('#open-list', 'aria-expanded'), 'true');
 });
 
-test('colours are the system’s, or the user’s, and stay', { skip: skip || !isFull }, async (t) => {
+test('the theme follows the system or the user’s choice, which is kept', {
+  skip: skip || !isFull,
+}, async (t) => {
   const page = await openPage(t);
   const colour = 'getComputedStyle(document.body).backgroundColor';
   const back = () => page.evaluate(colour);
@@ -119,7 +121,7 @@ test('colours are the system’s, or the user’s, and stay', { skip: skip || !i
   await page.click('#open-settings');
   await page.selectOption('#theme', 'dark');
   await page.click('#settings-form [value=save]');
-  await untilTrue(page, `${colour} !== '${light}'`); // it is kept first, then shown
+  await untilTrue(page, `${colour} !== '${light}'`); // it is stored first, then shown
   const dark = await back();
   await page.reload();
   assert.equal(await back(), dark);
@@ -130,7 +132,7 @@ test('colours are the system’s, or the user’s, and stay', { skip: skip || !i
   await untilTrue(page, `${colour} === '${light}'`);
 });
 
-test('the list of keys opens with ?, but not where a ? is typed', {
+test('the list of keyboard shortcuts opens with ?, but not in a text field', {
   skip: skip || !isFull,
 }, async (t) => {
   const page = await openPage(t);
@@ -147,7 +149,7 @@ test('the list of keys opens with ?, but not where a ? is typed', {
   assert.equal(await dialog.isVisible(), false);
 });
 
-test('a larger model is offered once, after the first answer that knows nothing', {
+test('a larger model is offered once, after the first answer that says it does not know', {
   skip: skip || !isFull,
 }, async (t) => {
   for (const text of ['I do not know that.', 'I don’t know.', "I can't tell.", 'I am not sure.'])
@@ -181,7 +183,7 @@ test('suggestions never cover the end of the answer, even on a low screen', {
   await takePicture(page, 'chat-offer-low');
 });
 
-test('an answer is announced while it streams, by whole sentences, each once', {
+test('an answer is announced while it streams, in whole sentences, each once', {
   skip,
 }, async (t) => {
   const page = await openPage(t);
@@ -220,10 +222,10 @@ test('only the system prompt of the open conversation is shown', { skip }, async
   assert.equal(await page.isHidden('#told'), true);
 });
 
-test('a text becomes a block that it cannot end; other content is refused', async () => {
+test('text becomes a block that it cannot close; other content is rejected', async () => {
   assert.equal(asBlock('a.py', 'print(1)'), 'a.py:\n```py\nprint(1)\n```');
   assert.equal(asBlock('notes', 'x\n```\ny\n'), 'notes:\n````\nx\n```\ny\n````');
-  const many = asBlock('many', '```` '.repeat(200_000)); // more than a call has room for arguments
+  const many = asBlock('many', '```` '.repeat(200_000)); // more than a call can have arguments
   assert.ok(many.startsWith('many:\n`````\n````'));
   assert.equal(asBlock('a\nb.md', ''), 'a b.md:\n```md\n\n```');
   assert.equal(await textOf(new Blob(['höher'])), 'höher');
@@ -232,7 +234,7 @@ test('a text becomes a block that it cannot end; other content is refused', asyn
   assert.equal(await textOf(new Blob(['x'.repeat(1e6 + 1)])), undefined);
 });
 
-test('a dropped text goes into the message and is asked about; other kinds of files are not', {
+test('a dropped text file is put into the message; other kinds of files are rejected', {
   skip,
 }, async (t) => {
   const page = await openPage(t);

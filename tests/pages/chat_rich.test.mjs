@@ -1,5 +1,5 @@
-// Answers with code, formulas, tables and pictures in the chat page: code that is loaded on demand, how it looks, and that no part
-// of an answer loads or runs. In Chromium, over an engine whose output the test controls.
+// Answers with code, formulas, tables and images in the chat page: libraries are loaded on demand, content is formatted, and no part
+// of an answer loads anything or runs. In Chromium, with an engine whose output the test controls.
 
 import assert from 'node:assert/strict';
 import { readdirSync } from 'node:fs';
@@ -43,7 +43,7 @@ describe('formulas are found', () => {
       assert.deepEqual(found, wanted);
     });
   }
-  test('many formulas that do not end are quickly shown as text', () => {
+  test('many unterminated formulas are quickly shown as text', () => {
     const own = new Marked({ extensions: formulas.map((one) => ({ ...one, renderer: () => '' })) });
     for (const text of ['$a ', '\\(a ', '$$a ', '\\[a\n'].map((one) => one.repeat(3000))) {
       assert.ok(String(own.parse(text)).includes('a'));
@@ -68,7 +68,7 @@ const answer = [
   '![a cat on a mat](https://example.org/cat.png)',
 ].join('\n\n');
 
-test('code has colours, formulas are typeset, pictures are shown as their text; the libraries are loaded then', {
+test('code is highlighted, formulas are typeset, images are shown as their alt text; the libraries are loaded then', {
   skip,
 }, async (t) => {
   const page = await openPage(t);
@@ -103,7 +103,7 @@ test('code has colours, formulas are typeset, pictures are shown as their text; 
   await takePicture(page, 'chat-rich-phone');
 });
 
-test('while an answer is written, an unfinished block has no colours yet, the others do', {
+test('during an answer, complete code blocks are highlighted, the unfinished one is not', {
   skip: skip || !isFull,
 }, async (t) => {
   const page = await openPage(t);
@@ -120,7 +120,7 @@ test('while an answer is written, an unfinished block has no colours yet, the ot
 });
 
 test('no part of an answer loads, runs or looks like the page', { skip }, async (t) => {
-  const page = await openPage(t, { expected: /^Executing inline event handler/ }); // said, and blocked, while it is sanitised
+  const page = await openPage(t, { expected: /^Executing inline event handler/ }); // reported and blocked while it is sanitised
   /** @type {string[]} */
   const asked = [];
   page.on('request', (request) => {
@@ -156,7 +156,7 @@ test('no part of an answer loads, runs or looks like the page', { skip }, async 
   assert.deepEqual(asked, []);
 });
 
-test('without its library a formula is read as it was written', {
+test('without its library, a formula is shown as TeX', {
   skip: skip || !isFull,
 }, async (t) => {
   const page = await openPage(t);
@@ -197,7 +197,7 @@ test('an answer that arrives before its libraries is shown as text, and rendered
   assert.equal(await body.locator('.plain').count(), 0);
 });
 
-test('the libraries are files of the page, which it keeps for when there is no network', () => {
+test('the libraries are among the files that the page caches for offline use', () => {
   const names = readdirSync(site);
   for (const part of ['code_colours', 'rendering', 'formula_typesetting']) {
     const own = names.filter((name) => name.startsWith(part));

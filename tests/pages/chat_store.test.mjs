@@ -1,5 +1,5 @@
-// The chat page's store alone: conversations, turns and drafts over IndexedDB (fake-indexeddb) and
-// over memory, two tabs at once, full disks, records of other versions, and imports.
+// The chat page's store: conversations, turns and drafts in IndexedDB (fake-indexeddb) and in memory,
+// two tabs at once, full disks, records from other versions, and imports.
 
 import assert from 'node:assert/strict';
 import { beforeEach, describe, test } from 'node:test';
@@ -47,7 +47,7 @@ for (const [kind, open] of Object.entries({
   memory: async () => openMemory(),
 })) {
   describe(`over ${kind}`, () => {
-    test('a question takes the place of its draft, and an answer is stored while it is generated', async () => {
+    test('a question replaces its draft, and an answer is stored while it is generated', async () => {
       /** @type {object[]} */
       const news = [];
       const store = new Store(await open(), (one) => news.push(one));
@@ -81,7 +81,7 @@ for (const [kind, open] of Object.entries({
       await store.close();
     });
 
-    test('a conversation with only drafts ends with its last letter', async () => {
+    test('a conversation with only drafts is removed with its last letter', async () => {
       const store = new Store(await open());
       const about = newConversation();
       await store.keepDraft(about, draftOf(about, 'x'));
@@ -103,7 +103,7 @@ for (const [kind, open] of Object.entries({
       await store.remove([about.id]);
       const left = await store.everything();
       assert.deepEqual([left.conversations.length, left.turns.length], [1, 1]);
-      // another tab has it open still
+      // another tab still has it open
       await store.ask(about, turnOf(about, { parent: first.id }), { known: [first] });
       assert.equal((await store.open(about.id))?.turns.length, 2);
       await store.changeConversation(other.id, { deleted: 5 });
@@ -179,7 +179,7 @@ test('two tabs at once: the messages of both are kept', async () => {
   for (const tab of tabs) await tab.close();
 });
 
-test('records of a newer version are left alone', async () => {
+test('records of a newer version are not changed', async () => {
   const database = await openDisk();
   const store = new Store(database);
   const about = newConversation();
@@ -206,7 +206,7 @@ test('records of a newer version are left alone', async () => {
   await store.close();
 });
 
-test('a full disk: writes wait in their order, and are made when there is room', async () => {
+test('with a full disk, writes wait in order, and are made once there is space', async () => {
   const database = openMemory();
   let isFull = true;
   const full = {
@@ -233,7 +233,7 @@ test('a full disk: writes wait in their order, and are made when there is room',
   keeper.forget('draft');
   assert.equal(keeper.waiting, 2, 'the last one of a key is enough');
   assert.deepEqual(troubles, ['QuotaExceededError']);
-  await keeper.add(async () => {}, 'last'); // it waits for room, the page does not
+  await keeper.add(async () => {}, 'last'); // it waits for space, the page does not
   keeper.forget('last');
   isFull = false;
   keeper.retry();
@@ -246,7 +246,7 @@ test('a full disk: writes wait in their order, and are made when there is room',
   );
 });
 
-test('a write that replaces a waiting one comes after all waiting ones', async () => {
+test('a write that replaces a waiting one is queued after all waiting ones', async () => {
   const keeper = new Keeper();
   /** @type {string[]} */
   const written = [];
@@ -257,12 +257,12 @@ test('a write that replaces a waiting one comes after all waiting ones', async (
   keeper.use(/** @type {any} */ ({}));
   await keeper.untilIdle();
   assert.deepEqual(written, [
-    'the draft of a tab that is gone, in the same record',
+    'the draft of a closed tab, in the same record',
     'that draft, and the typed text',
   ]);
 });
 
-test('the conversation of an earlier page is taken over once, with its branches', async () => {
+test('the conversation of an earlier page version is imported once, with its branches', async () => {
   const text = JSON.stringify([
     { role: 'user', content: 'one', parent: -1, isShown: true, system: 'Be short.' },
     { role: 'assistant', content: 'chosen', parent: 0, isShown: true },
@@ -295,7 +295,7 @@ test('the conversation of an earlier page is taken over once, with its branches'
   for (const store of stores) await store.close();
 });
 
-test('input other than a conversation is refused', () => {
+test('input other than a conversation is rejected', () => {
   const message = { id: 'a', parent: '', role: 'user', content: 'text' };
   for (const turns of [
     undefined,
@@ -333,14 +333,14 @@ test('input other than a conversation is refused', () => {
   assert.notEqual(whole?.conversation.id, 'mine');
 });
 
-test('a title is the first words', () => {
+test('a title consists of the first words', () => {
   assert.equal(titleOf('  Tell me\n a story '), 'Tell me a story');
   const long = titleOf('word '.repeat(40));
   assert.ok(long.length <= 61 && long.endsWith('word…'), long);
   assert.equal(titleOf('x'.repeat(90)), `${'x'.repeat(60)}…`);
 });
 
-test('Markdown has the calls of tools, whatever they say, and is read with them', () => {
+test('Markdown contains tool calls with any content, and is imported with them', () => {
   const odd = '## You\n\n```\n## Call: x\n\\## Model\n````';
   const call = { id: 'a', name: 'calculator', arguments: '{"expression":"2+2"}', result: '4' };
   const rounds = [
@@ -378,7 +378,7 @@ test('Markdown has the calls of tools, whatever they say, and is read with them'
   );
   const [read] = readConversations(markdown, 'a.md');
   assert.deepEqual(said(read.turns), said(turns));
-  // a file of before has such lines as text
+  // a file from an earlier version has such lines as text
   const [old] = readConversations('# T\n\n## You\n\nHi\n\n## Call: me\n\nBye\n', 'b.md');
   assert.equal(old.turns[0].content, 'Hi\n\n## Call: me\n\nBye');
 });

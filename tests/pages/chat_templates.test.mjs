@@ -1,5 +1,5 @@
-// The chat page with a model that has no chat template: it continues with a text, or is asked with a template that the user
-// chooses, which is remembered with the model. By the package's own engine and the built-in model without its template.
+// The chat page with a model without a chat template: it continues text, or uses a template that the user chooses, which is
+// remembered with the model. With the package's engine and the built-in model without its template.
 
 import assert from 'node:assert/strict';
 import { resolve } from 'node:path';
@@ -144,7 +144,7 @@ test('a template that fails is reported, and the previous one stays', {
   await page.locator('.template', { hasText: 'a custom template' }).waitFor();
 });
 
-/** The model's end token is ChatML's, and it has no token that begins a text. */
+/** The model has ChatML's end token, and no token for the start of a text. */
 const rendered = {
   plain: 'Be brief.\n\nOne?Yes. Two?',
   chatml:
@@ -171,7 +171,7 @@ const rendered = {
     'Be brief.\n\n### Instruction:\nOne?\n\n### Response:\nYes.\n\n### Instruction:\nTwo?\n\n### Response:\n',
 };
 
-test('every template of the list renders a conversation, with a system message, too', {
+test('every template in the list renders a conversation, also with a system message', {
   skip,
 }, async (t) => {
   const page = await open(t);

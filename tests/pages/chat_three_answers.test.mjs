@@ -1,6 +1,6 @@
-// The chat page with the package's own engine and a built-in model, in Firefox and WebKitGTK: known
-// words, answers that are begun, turns that are dropped, a template that is chosen. The same in
-// Chromium, at length: tests/pages/chat_known_words.test.mjs, tests/pages/chat_ahead.test.mjs,
+// The chat page with the package's engine and a built-in model, in Firefox and WebKitGTK: known
+// words, early answers, dropped turns, a chosen template. More thorough tests in Chromium:
+// tests/pages/chat_known_words.test.mjs, tests/pages/chat_ahead.test.mjs,
 // tests/pages/chat_context.test.mjs, tests/pages/chat_templates.test.mjs.
 
 import { resolve } from 'node:path';
@@ -8,7 +8,7 @@ import { before } from 'node:test';
 import { areWordsRead, saying, writePlainModel } from '../support/chat_real.mjs';
 import { runPasses, testInBoth, useReal } from '../support/two_browsers.mjs';
 
-/** The address has what the engine says instead of the model, and the replacement of the list of words. */
+/** The URL contains the engine's output that replaces the model's, and the replacement of the word list. */
 const replacing = `
   const wanted = new URLSearchParams(location.search);
   const replies = {
@@ -33,13 +33,13 @@ before(() => writePlainModel(resolve(site, 'plain.gguf')));
 /** @param {string} said @param {string} [list] */
 const saysTo = (said, list = '') => `${url()}?${new URLSearchParams({ says: said, list })}`;
 
-/** The list is read in a moment that is not announced. */
+/** The word list is read at a moment without an event. */
 const untilListed =
   'await listed; await new Promise((settle) => setTimeout(settle, 300)); await until("saying", () => globalThis.isSaying);';
 const untilWordsRead = `await until('words', () => ${areWordsRead}); ${untilListed}`;
 
 testInBoth(
-  'an invented word is not shown, copied words are, and nobody waits for the list',
+  'an invented word is not shown, copied words are, and answers do not wait for the word list',
   async (visit) => {
     const invented = `one('#new-chat').click();
     ${untilWordsRead}
@@ -93,7 +93,7 @@ const aheadHelpers = `
 /** @type {[name: string, script: string, wanted: object][]} */
 const ahead = [
   [
-    'questions that could follow: their answers are begun, too',
+    'answers to suggested follow-up questions are started, too',
     `${aheadHelpers}
     await askReal('What is Wick?');
     const chip = await until('two', () => all('.follow-ups button').length > 1 && one('.follow-ups button'));
@@ -140,7 +140,7 @@ const ahead = [
     {},
   ],
   [
-    'it is remembered',
+    'the switch is remembered',
     `${aheadHelpers}
     await fact('Before Enter', /^off: switched off/);
     one('#new-chat').click();
@@ -154,11 +154,11 @@ const ahead = [
 ];
 
 testInBoth(
-  'follow-up questions are begun; unused answers free their pages; the switch is remembered',
+  'follow-up answers are started; unused answers free their pages; the switch is remembered',
   (visit) => runPasses(visit, `${url()}?ahead`, ahead),
 );
 
-/** The kept turns depend on no answer's length, and no answer reaches an invented word. */
+/** The kept turns do not depend on the length of an answer, and no answer reaches an invented word. */
 const dropping = `
   one('#new-chat').click();
   await setting('maxTokens', '8');
@@ -189,7 +189,7 @@ const remembered = `
   return { name: one('#model-name').textContent };`;
 
 testInBoth(
-  'turns that are left out are dropped, the rest is not read again; a template is chosen',
+  'removed turns are dropped from the session, the rest is not recomputed; a template is chosen',
   async (visit) => {
     const dropped = { isMuch: true, isKept: true, isProblem: false };
     await runPasses(visit, url(), [['the oldest turns', dropping, dropped]]);

@@ -1,5 +1,5 @@
-// Books of the chat page in Firefox and WebKitGTK, over the package's own engine and the built-in model: the shelf, and a book from
-// elsewhere. The same in Chromium, at length, and reading once: tests/pages/chat_books.test.mjs.
+// Books in the chat page in Firefox and WebKitGTK, with the package's engine and the built-in model: the shelf, and an imported
+// book. More thorough tests in Chromium, and reading once: tests/pages/chat_books.test.mjs.
 
 import assert from 'node:assert/strict';
 import { after, before } from 'node:test';
@@ -94,7 +94,7 @@ const theirs = (key, book) => `${shelf}
   return { tokens, cached, wrong };`;
 
 testInBoth(
-  'a shelf has sizes and time saved; a book from elsewhere is read again, or proved',
+  'the shelf shows sizes and saved time; an imported book is read again, unless its signature is valid',
   async (visit) => {
     const { key, book, facts, ...own } = await visit(url(), mine);
     assert.deepEqual(own.wrong, []);

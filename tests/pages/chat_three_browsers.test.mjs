@@ -1,7 +1,6 @@
-// The promises of the chat page, in Firefox and WebKitGTK, over a fake engine:
-// nothing is lost, versions, the list, a context that fills, models that are loaded, parts of an answer, a full disk. The same
-// in Chromium, each at length: tests/pages/conversations.test.mjs and tests/chat_*.test.mjs. A full disk is forced in Firefox
-// by a preference, in WebKitGTK by a storage that fails.
+// The promises of the chat page, in Firefox and WebKitGTK, with a fake engine: nothing is lost, versions, the list, a full
+// context, models, parts of an answer, a full disk. More thorough tests in Chromium: tests/pages/conversations.test.mjs and
+// tests/pages/chat_*.test.mjs. A full disk is simulated in Firefox by a preference, in WebKitGTK by storage that fails.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -16,7 +15,7 @@ const { url } = useStub('chat-three-browsers');
 /** Each runs in a separate page, of one profile; what it returns is compared. @type {[name: string, script: string, wanted: object][]} */
 const passes = [
   [
-    'versions, Stop, Continue, a system prompt, storage that is asked for',
+    'versions, Stop, Continue, a system prompt, requesting persistent storage',
     `one('#new-chat').click();
     await setting('temperature', '0');
     await setting('system', 'Be brief.');
@@ -44,7 +43,7 @@ const passes = [
     },
   ],
   [
-    'what an answer can have, announced; colours and keys',
+    'parts of an answer, announcements, themes and keyboard shortcuts',
     `one('#new-chat').click();
     const heard = [];
     new MutationObserver((changes) => {
@@ -82,7 +81,7 @@ const passes = [
     },
   ],
   [
-    'the list: rename, pin, search, delete, undo, out and in again',
+    'the list: rename, pin, search, delete, undo, export and import',
     `one('#new-chat').click();
     await talk('About foxes', 'They are red.');
     one('#new-chat').click();
@@ -116,7 +115,7 @@ const passes = [
     },
   ],
   [
-    'Back and Forward of the browser lead through the conversations that were open',
+    'Back and Forward switch between the conversations that were open',
     `one('#new-chat').click();
     await talk('First question', 'One.');
     const [first] = [location.hash];
@@ -125,7 +124,7 @@ const passes = [
     one('#new-chat').click();
     const empty = location.hash;
     const { length } = history;
-    one('#new-chat').click(); // from nothing to nothing
+    one('#new-chat').click(); // from an empty conversation to another
     const isSame = history.length === length;
     const last = location.hash;
     const leads = async (how, wanted) => {
@@ -151,7 +150,7 @@ const passes = [
     { isSame: true, isFirst: true, isEmpty: true },
   ],
   [
-    'dropped items: a text is asked about, another file is refused with a reason, a link is not opened',
+    'dropped items: a text file is added, another file is rejected with a reason, a link is not opened',
     `one('#new-chat').click();
     const drop = (name, ...parts) => {
       const dataTransfer = new DataTransfer();
@@ -174,12 +173,12 @@ const passes = [
     return { refused, asked, left };`,
     {
       ...{ refused: 'picture.png', asked: ['What does it print?\n\na.py:\n```py\nprint(1)\n```'] },
-      // to the browser, which inserts a text, and opens a link
+      // passed to the browser, which inserts text and opens links
       left: { prompt: [true, true], search: [true, true], log: [false, false] },
     },
   ],
   [
-    'pasted items: a long text appears immediately at the caret; one that is too long is reported',
+    'pasted items: long text appears immediately at the caret; text that is too long is reported',
     `one('#new-chat').click();
     const field = one('#prompt');
     const line = 'word '.repeat(16) + '\\n';
@@ -203,11 +202,11 @@ const passes = [
     type('');
     await until('stored', async () => !(await readAll()).drafts.some(({ text }) => text.includes('typed')));
     return { isLeft, isThere, caret, stays };`,
-    // a short one to the browser, which inserts what a user pastes
+    // short text is passed to the browser, which inserts it
     { isLeft: [true, false, false], isThere: true, caret: 81_008, stays: 'What was typed' },
   ],
   [
-    'a context that fills: a text that is too long is reported, the oldest turns are folded',
+    'a full context: text that is too long is reported, the oldest turns are replaced by a summary',
     `one('#new-chat').click();
     Object.assign(globalThis, { contextSize: 60, summary: 'They spoke of foxes.' });
     const words = 'The fox and the lamp went to the river and came back';
@@ -239,7 +238,7 @@ const passes = [
     { isOffered: true },
   ],
   [
-    'a model is rated, downloads in the background, pauses, resumes and answers; the previous one answers meanwhile',
+    'a model is rated, downloads in the background, pauses, resumes and is used; the previous one is used meanwhile',
     `one('#new-chat').click();
     let release;
     globalThis.holdDownload = (url, { signal, onProgress }) => new Promise((settle, fail) => {
@@ -268,7 +267,7 @@ const passes = [
     },
   ],
   [
-    'JSON is exported and imported; another file is refused with a reason',
+    'JSON is exported and imported; another file is rejected with a reason',
     `one('#new-chat').click();
     await talk('Say it', 'The first.');
     one('.regenerate').click();
@@ -291,7 +290,7 @@ const passes = [
     },
   ],
   [
-    'reading progress is shown, an answer that ends at its length continues, little room is reported',
+    'reading progress is shown, an answer at the length limit is continued, low storage is reported',
     `one('#new-chat').click();
     if (navigator.storage) Object.getPrototypeOf(navigator.storage).estimate = async () => ({ usage: 9e6, quota: 10e6 });
     submit('A long text');
@@ -318,7 +317,7 @@ const passes = [
     },
   ],
   [
-    'the model of a conversation comes back with it; a download is kept when models are switched',
+    'the model of a conversation is loaded with it; a download is kept when models are switched',
     `one('#new-chat').click();
     const first = one('#model-name').textContent;
     await talk('To the first', 'One.');
@@ -372,7 +371,7 @@ const passes = [
     { hash: true },
   ],
   [
-    'both are stored at the next visit, and the answer continues',
+    'both are restored at the next visit, and the answer continues',
     `await until('shown', () => one('.continue'));
     const [question, begun] = shown();
     const draft = one('#prompt').value;
@@ -402,7 +401,7 @@ const fullPass = (fill) => `
 
 const failing = 'isFull = true; empty = () => { isFull = false; };';
 
-/** Firefox has so little room that pages reach its end. */
+/** Limits Firefox's storage so much that pages fill it. */
 const little = { 'dom.quotaManager.temporaryStorage.fixedLimit': 20_480 };
 const filling = `
   const db = await new Promise((settle, fail) => {
@@ -427,7 +426,7 @@ const filling = `
 const keepsPromises = (visit, fill) =>
   runPasses(visit, url(), [...passes, ['a full disk', fullPass(fill), {}]]);
 
-/** The windows in which a page is seen: a phone, one in landscape, a desktop at 200 %. */
+/** The tested window sizes: a phone, a phone in landscape, a desktop at 200 %. */
 const sizes = { landscape: [844, 390], zoomed: [640, 400], phone: [390, 780] };
 const wide = "'A long line of code that does not fit. '.repeat(9)";
 const said = `'Some \`code\`, $x^2$:\\n\\n\`\`\`js\\n' + ${wide} + '\\n\`\`\`\\n\\n| a | b |\\n|---|---|\\n| ' + ${wide} + ' | 2 |'`;
@@ -449,7 +448,7 @@ const states = {
     "one('#settings-dialog').close(); one('#open-books').click(); await until('shelf', () => one('#books-dialog[open]'));",
 };
 
-/** Elements wider than the window, and whether the box is in it. */
+/** Finds elements wider than the window, and whether the message field is in it. */
 const findOutside = `
   const problems = [];
   const root = document.documentElement;
@@ -513,7 +512,7 @@ async function resizeInside(page, width, height) {
   }
 }
 
-/** Two tabs ask alternately; then both show everything. */
+/** Two tabs ask alternately; afterwards both show all messages. */
 const turns = {
   first: `one('#new-chat').click();
     await talk('Here', 'First.');
@@ -549,7 +548,7 @@ const steps = (tab, part) => `
   await atRest();
   return texts;`;
 
-/** All that was asked, and what of it is kept and shown in the list. */
+/** Returns all questions, and which of them are stored and shown in the list. */
 const kept = `
   openList();
   const { turns, conversations } = await readAll();
@@ -576,7 +575,7 @@ async function showsBoth(run, openSecond) {
   }
 }
 
-test('two tabs of Firefox show each other’s messages, and lose none of those sent at the same time', {
+test('two tabs of Firefox show each other’s messages, and lose none that are sent at the same time', {
   skip: locate('firefox').skip,
 }, async (t) => {
   const firefox = await launchFirefox();

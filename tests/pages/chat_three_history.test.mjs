@@ -1,5 +1,5 @@
-// The browser's history, a tab that is duplicated and the page's start in Firefox and WebKitGTK, over a fake engine. The
-// same in Chromium, at length: tests/pages/chat_history.test.mjs.
+// The browser's history, a duplicated tab and the page's start in Firefox and WebKitGTK, with a fake engine. More thorough
+// tests in Chromium: tests/pages/chat_history.test.mjs.
 
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
@@ -7,7 +7,7 @@ import { resolve } from 'node:path';
 import { before } from 'node:test';
 import { runPasses, testInBoth, useStub } from '../support/two_browsers.mjs';
 
-/** The package arrives when the test decides, so that the page's scripts do not run before. */
+/** Delays the package until the test releases it, so that the page's scripts do not run before. */
 const holding = `
   if (location.search.includes('held')) await new Promise((settle) => { globalThis.release = settle; });`;
 
@@ -32,7 +32,7 @@ const helpers = `
 /** @type {[name: string, script: string, wanted: object][]} */
 const passes = [
   [
-    'Back pressed again before a conversation has opened keeps the way Forward',
+    'pressing Back again before a conversation has opened keeps the Forward history',
     `${helpers}
     await talkAbout('foxes', 'rivers', 'lamps');
     history.back();
@@ -52,7 +52,7 @@ const passes = [
     { shown: [], box: 'Something else' },
   ],
   [
-    'Back to a deleted conversation says so, and it can be restored',
+    'Back to a deleted conversation reports it and offers to restore it',
     `${helpers}
     await talkAbout('owls', 'trees');
     openList();
@@ -71,7 +71,7 @@ const passes = [
     { stays: true },
   ],
   [
-    'unsent input has a place in the history',
+    'unsent input has an entry in the history',
     `${helpers}
     await talkAbout('lakes');
     one('#new-chat').click();
@@ -95,7 +95,7 @@ testInBoth('Back in any haste, to what was deleted, and for what is not sent', (
   runPasses(visit, url(), passes),
 );
 
-/** Runs in a page of the same origin: its scripts see what the tabs have that it opens. */
+/** Runs in a page of the same origin, whose scripts can access the tabs that it opens. */
 const twins = `
   const until = async (what, condition) => {
     for (const end = Date.now() + 200e3; Date.now() < end; ) {
@@ -129,7 +129,7 @@ const twins = `
     };
   });
   await until('kept', async () => {
-    tab.say('and '); // a piece that comes has what came before it stored
+    tab.say('and '); // a new piece causes the earlier ones to be stored
     return (await rows('drafts')).some(({ text }) => text === 'A draft') &&
       (await rows('turns')).some(({ content }) => content.startsWith('Half'));
   });
@@ -148,7 +148,7 @@ const twins = `
   await until('its own draft', () => one('#prompt').value === 'A draft');
   return { ...found, wrong: [...wrong, ...tab.wrong] };`;
 
-/** Runs in a page whose scripts wait: what a visitor sees, and then what the address was. */
+/** Runs in a page whose scripts wait: returns the text that a visitor sees, and then the message about the URL. */
 const starting = `
   const one = (selector) => document.querySelector(selector);
   const until = async (condition) => {
@@ -162,7 +162,7 @@ const starting = `
   return { before, problem: one('#problem-text').textContent, wrong };`;
 
 testInBoth(
-  'a tab that is duplicated keeps its draft; a visitor sees that the page is starting',
+  'a duplicated tab keeps its draft; a visitor sees that the page is starting',
   async (visit) => {
     assert.deepEqual(await visit(`${url()}empty.html`, twins), {
       box: '',

@@ -1,5 +1,5 @@
-// Images in the chat page in Firefox and WebKitGTK, over the package's own engine and a tiny model of vectors/vision. The same in
-// Chromium, at length: tests/pages/chat_images.test.mjs.
+// Images in the chat page in Firefox and WebKitGTK, with the package's engine and a tiny model in vectors/vision. More thorough
+// tests in Chromium: tests/pages/chat_images.test.mjs.
 
 import { copyFileSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';

@@ -1,5 +1,5 @@
-// Models of the chat page in Firefox and WebKitGTK, over the package's own engine and store: the hub's search,
-// models of the list, an imported file, the list of stored models. More tests of these in Chromium:
+// Models in the chat page in Firefox and WebKitGTK, with the package's engine and store: the hub's search,
+// models in the list, an imported file, the list of stored models. More thorough tests in Chromium:
 // tests/pages/chat_models.test.mjs, tests/pages/chat_picker.test.mjs.
 
 import assert from 'node:assert/strict';
@@ -13,10 +13,10 @@ import { assertContinued, serveModel } from '../support/model_server.mjs';
 import { runPasses, testInBoth, useReal } from '../support/two_browsers.mjs';
 
 const small = readFileSync(resolve(root, 'examples/models/wick-2.6m-q4_0.gguf'));
-/** Four chunks of the store: after the weights nothing is read. */
+/** Four chunks in the store; the bytes after the weights are not read. */
 const large = Buffer.concat([small, Buffer.alloc(3 * CHUNK_BYTES)]);
 
-/** The address has the hub's. */
+/** The page's URL contains the hub's URL. */
 const { site, url } = useReal(
   'chat-three-models',
   `const hub = new URLSearchParams(location.search).get('hub');
@@ -60,7 +60,7 @@ const list = `
   choose('smollm2-135m');
   const card = await judged('It fits: it needs 11 MB');
   const speed = /about \\d+ tokens\\/s/.test(card.textContent);
-  choose('smollm2-360m'); // it is judged again, and stays unless the user insists
+  choose('smollm2-360m'); // it is checked again, and loaded only if the user insists
   one('#load-model').click();
   await judged('It does not run here');
   const stays = one('#model-dialog').open;
@@ -70,7 +70,7 @@ const list = `
   return { speed, stays };`;
 
 testInBoth(
-  'words are searched for, a repository lists its files; a model of the list is judged with its speed',
+  'words are searched for, a repository lists its files; a model in the list is rated with its speed',
   async (visit, t) => {
     const hub = await startListedHub(small);
     t.after(() => hub.close());
@@ -112,7 +112,7 @@ const imported = `
   const [, count] = await fact('Last visit', /^(\\d+) of \\d+ tokens restored/);
   return { isThere: shown().length === 2, isTaken: Number(count) > 0, said: /\\w/.test(await askReal('And now?')) };`;
 
-/** Runs in the page: a byte of the third chunk is another one, in a file or in a record. */
+/** Runs in the page: changes a byte of the third chunk, in a file or in a record. */
 const damaging = `
   const damage = async () => {
     const { kind } = await openModels();
@@ -165,7 +165,7 @@ const managing = `${listing}${damaging}
   return { size, isAsked, left: (await listed()).filter(({ name }) => name === 'slow.gguf').length };`;
 
 testInBoth(
-  'a file is imported, with what it has read; damage is found and mended, a model is deleted',
+  'a file is imported with its saved state; damage is found and repaired, a model is deleted',
   async (visit, t) => {
     await runPasses(visit, url(), [
       ['a file', importing, { isSaid: true, isOne: true }],

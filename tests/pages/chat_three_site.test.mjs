@@ -1,5 +1,5 @@
-// The site in Firefox and WebKitGTK: under a path of a host that sets no headers, isolated by the chat's service worker, and its
-// documentation. The same in Chromium, at length: tests/pages/site.test.mjs.
+// The site in Firefox and WebKitGTK: below a path on a host without headers, isolated by the chat's service worker, and its
+// documentation. More thorough tests in Chromium: tests/pages/site.test.mjs.
 
 import assert from 'node:assert/strict';
 import { after, before } from 'node:test';
@@ -22,7 +22,7 @@ after(() => server.close());
 /** @param {string} [name] */
 const at = (name = '') => `${server.url}some/path/${name}`;
 
-/** Begins each script, which does not depend on the page. */
+/** The beginning of each script, which does not depend on the page. */
 const begin = `
   const until = async (what, condition) => {
     for (const end = Date.now() + 200e3; Date.now() < end; ) {
@@ -68,7 +68,7 @@ const second = `${begin}
   return { isIsolated: crossOriginIsolated, isSaid: /\\w+ \\w+/.test(one('.message.assistant .body').textContent) };`;
 
 testInBoth(
-  'under a path the first page leads to the others; where the host sets no headers, the service worker isolates the chat',
+  'below a path, the first page links to the others; if the host sets no headers, the service worker isolates the chat',
   async (visit) => {
     const links = await visit(at(), leading);
     const expected = { links: pages.length, hidden: [] };
@@ -92,7 +92,7 @@ const searching = `${begin}
     one('#search').dispatchEvent(new Event('input', { bubbles: true }));
   };
   const says = (text) => until(text, () => one('#search-state').textContent.includes(text));
-  type('saltt'); // with a fault
+  type('saltt'); // with a typing error
   const { href } = await until('found', () => all('#results a').find((one) => one.textContent.includes('Tenants: salt')));
   type('model '.repeat(3000));
   await says('12 sections');
@@ -103,7 +103,7 @@ const searching = `${begin}
   return href;`;
 
 testInBoth(
-  'the documentation: axe finds nothing in both colours, it is searched, and its colours are kept',
+  'the documentation: axe finds no violations in both themes, the search works, and the theme is kept',
   async (visit) => {
     for (const name of ['', 'lab/attention.html'])
       assert.deepEqual(await visit(at(`docs/${name}`), findViolations), [], name);

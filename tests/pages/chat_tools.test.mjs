@@ -1,5 +1,5 @@
-// Tools in the chat page: what they are, that a conversation has them only if the user chooses,
-// that each call is shown, and which part of it is kept. In Chromium, over an engine whose output the test controls.
+// Tools in the chat page: their results, that a conversation has them only if the user enables them, that each call is
+// shown, and which part of it is stored. In Chromium, with an engine whose output the test controls.
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
@@ -38,13 +38,13 @@ describe('the calculator', () => {
   const wrong = ['', '1 +', '(1', '1)', '2 3', 'x', '1/0', '9^999', 'alert(1)', '1..2', '1 + $'];
   for (const text of wrong)
     test(`not ${JSON.stringify(text)}`, () => assert.throws(() => calculate(text), Error));
-  test('an expression that is too deep is refused and does not overflow the stack', () => {
+  test('an expression that is too deep is rejected and does not overflow the stack', () => {
     for (const deep of ['('.repeat(1e5), '-'.repeat(1e5), '2^'.repeat(1e5)])
       assert.throws(() => calculate(deep), /too deep/);
   });
 });
 
-test('a tool that fails says why, whatever the model gave it', async () => {
+test('a tool reports why it failed, for any arguments from the model', async () => {
   const day = await runTool('clock', '{"timeZone":"Asia/Tokyo"}');
   assert.match(day, /\d{4}.*(GMT\+9|JST)/);
   assert.match(await runTool('clock', '{}'), /\d{4}/);
@@ -66,7 +66,7 @@ test('a tool that fails says why, whatever the model gave it', async () => {
   assert.deepEqual(Object.keys(tools), ['clock', 'calculator']);
 });
 
-test('calls of an imported conversation are taken unchanged, or not at all', () => {
+test('calls in an imported conversation are imported unchanged or not at all', () => {
   const call = { id: 'a', name: 'n', arguments: '{}' };
   const rounds = [{ content: '', calls: [{ ...call, result: 'r', other: 1 }, call] }];
   const taken = roundsFrom(rounds);
@@ -98,7 +98,7 @@ const call = (page, name, json) =>
 /** @param {Page} page */
 const cards = (page) => page.locator('.call').allInnerTexts();
 
-test('a conversation has tools if the user enables them; each call is shown, kept and read again', {
+test('a conversation has tools if the user enables them; each call is shown, stored and sent again', {
   skip,
 }, async (t) => {
   const page = await openPage(t);
@@ -165,7 +165,7 @@ test('if the model does not know how to call tools, the switch says so', { skip 
   }
 });
 
-test('calls of the model are shown as text, however odd, and failures are reported', {
+test('calls of the model are always shown as text, and failures are reported', {
   skip,
 }, async (t) => {
   const page = await openPage(t);
@@ -204,7 +204,7 @@ const hostile = [
   ['<script>globalThis.isHarmed = true</script>', '{"a":"<img src=x onerror=isHarmed=true>"}'],
 ];
 
-test('malicious calls are shown as text and reported, do no harm, and are kept after a reload', {
+test('malicious calls are shown as text and reported, have no effect, and are kept after a reload', {
   skip: skip || !isFull,
 }, async (t) => {
   const page = await openPage(t, { options: { viewport: { width: 390, height: 780 } } });
@@ -255,7 +255,7 @@ test('malicious calls are shown as text and reported, do no harm, and are kept a
   await page.reload();
   await page.waitForSelector('#send:not([disabled])');
   await check();
-  await ask(page, 'And then?'); // earlier calls are repeated to the model, within bounds
+  await ask(page, 'And then?'); // earlier calls are sent to the model again, within limits
   await untilTrue(page, 'bodies.length === 1');
   const reports = /** @type {number} */ (await page.evaluate('JSON.stringify(bodies[0]).length'));
   assert.ok(reports > 1000);
@@ -282,7 +282,7 @@ test('a page that closes after a call continues with its result', {
   assert.equal((await cards(page)).length, 1);
 });
 
-test('a model that calls forever answers without tools in the end; Stop keeps the calls', {
+test('a model that keeps calling tools finally answers without them; Stop keeps the calls', {
   skip,
 }, async (t) => {
   const page = await openPage(t);

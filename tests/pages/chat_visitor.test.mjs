@@ -1,5 +1,5 @@
-// A first visitor of the chat page who asks 40 questions and uses what is in sight: after each the page has answered, says no
-// error, and can be asked again. By the package's own engine and the built-in model, in Chromium.
+// A first visitor of the chat page asks 40 questions and uses the visible controls: after each one, the page has answered, shows
+// no error, and accepts another question. With the package's engine and the built-in model, in Chromium.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -57,7 +57,7 @@ const questions = [
 
 /** An answer has ended, nothing went wrong, and the next question can be typed. @param {Page} page @param {string} at */
 async function assertAlive(page, at) {
-  await untilTrue(page, "document.getElementById('log').ariaBusy !== 'true'"); // a page that was reloaded says nothing
+  await untilTrue(page, "document.getElementById('log').ariaBusy !== 'true'"); // a reloaded page does not announce anything
   const state = await page.evaluate(() => ({
     answers: [...document.querySelectorAll('.message.assistant:not(.forgotten) .body')].map((one) =>
       one.textContent?.trim(),
@@ -123,7 +123,7 @@ const detours = {
   },
 };
 
-test('a visitor asks 40 questions, and none leads to a dead end', { skip }, async (t) => {
+test('a visitor asks 40 questions, and each leaves the page usable', { skip }, async (t) => {
   /** @type {string[]} */
   const problems = [];
   const page = await openReal(browser(), url(), { problems });
@@ -139,7 +139,7 @@ test('a visitor asks 40 questions, and none leads to a dead end', { skip }, asyn
   assert.deepEqual(problems, []);
 });
 
-test('a first visit moves nothing that is seen, on a desktop and on a phone', {
+test('a first visit has no visible layout shift, on a desktop and on a phone', {
   skip,
 }, async () => {
   const viewport = { width: 1280, height: 800 };

@@ -1,5 +1,5 @@
-// The chat page forgets nothing: the list of conversations, drafts, answers that were cut off, and what other tabs do.
-// In Chromium, over a fake engine; in Firefox and WebKitGTK once, with the package's.
+// The chat page keeps everything: the list of conversations, drafts, interrupted answers, and changes in other tabs.
+// In Chromium, with a fake engine; once in Firefox and WebKitGTK, with the package's engine.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -20,7 +20,7 @@ const { skip, site, browser, url: siteUrl } = useChat('chat-conversations');
  * @param {import('playwright-core').BrowserContextOptions} [options]
  */
 async function newContext(t, options = { viewport: { width: 1280, height: 800 } }) {
-  // a service worker would bring the package's own engine
+  // a service worker would serve the package's own engine
   const context = await browser().newContext({ ...options, serviceWorkers: 'block' });
   /** @type {string[]} */
   const problems = [];
@@ -146,7 +146,7 @@ test('on a phone the list is a drawer, which Escape closes', {
   await page.locator('#conversation-list').waitFor({ state: 'hidden' });
 });
 
-test('a click in the list counts although the list is drawn while the button is down', {
+test('a click in the list counts even if the list is redrawn while the button is down', {
   skip,
 }, async (t) => {
   const { open } = await newContext(t, { viewport: { width: 390, height: 780 } });
@@ -159,7 +159,7 @@ test('a click in the list counts although the list is drawn while the button is 
   await page.getByRole('link', { name: 'First' }).hover();
   await page.mouse.down();
   await page.locator('#search').dispatchEvent('input');
-  await page.waitForTimeout(300); // it is drawn
+  await page.waitForTimeout(300); // until it is redrawn
   await page.mouse.up();
   await page.locator('#conversation-list').waitFor({ state: 'hidden' });
   await page.locator('.message.user', { hasText: 'First' }).waitFor();
@@ -220,7 +220,7 @@ test('a conversation is exported as JSON and Markdown, and imported next to the 
   assert.equal((await titles(page)).length, 3);
 });
 
-test('Back of the browser returns to the conversation before a new one, and Forward continues', {
+test('the browser’s Back button returns to the conversation before a new one, and Forward continues', {
   skip: skip || !isFull,
 }, async (t) => {
   const { open } = await newContext(t);
@@ -268,7 +268,7 @@ test('settings of an imported file are within their limits, or the defaults', {
   assert.ok(seed >= 0, `${seed}`);
 });
 
-test('input is kept after a reload, and when its tab is gone', {
+test('input is kept after a reload, and after its tab was closed', {
   skip,
 }, async (t) => {
   const { open } = await newContext(t);
@@ -282,7 +282,7 @@ test('input is kept after a reload, and when its tab is gone', {
   await page.waitForSelector('.edit');
   assert.equal(await page.inputValue('#prompt'), 'half a');
   assert.equal(await page.inputValue('.edit textarea'), 'A better question');
-  // a tab that is open keeps its draft for itself
+  // an open tab does not share its draft
   const other = await open({ url: page.url() });
   await other.locator('.message').nth(1).waitFor();
   assert.equal(await other.inputValue('#prompt'), '');
@@ -303,7 +303,7 @@ test('input is kept after a reload, and when its tab is gone', {
   await untilKept(third, ({ drafts }) => drafts.length === 0);
 });
 
-test('after the page was closed, a question and half an answer are kept, and the answer continues', {
+test('after the page was closed, a question and a partial answer are kept, and the answer continues', {
   skip,
 }, async (t) => {
   const { open } = await newContext(t);
@@ -374,7 +374,7 @@ test('two tabs see each other: questions, answers while they stream, and the end
   await third.getByLabel('Title').fill('Renamed');
   await third.keyboard.press('Enter');
   await untilListed(other, ['Renamed']);
-  // both ask at the same place: two versions of it
+  // both ask after the same message, which creates two versions
   await Promise.all([ask(other, 'From the one'), ask(third, 'From the other')]);
   for (const tab of [other, third]) await tab.evaluate("say('Answer'); end()");
   await untilKept(
@@ -406,13 +406,13 @@ test('further answers: temperature 0 stays 0, and turns after the first answer s
   assert.equal(await later.count(), 0);
 });
 
-test('the page is small: all of its own scripts, and those of the package that come with it', () => {
+test('the page is small: all its own scripts, and the package scripts that load with it', () => {
   assert.equal(sizeFault(CHAT_PAGE, chatPageBytes(site)), undefined);
 });
 
 // ---- the other browsers, with the package's own engine ----
 
-/** Runs in the page: asks, and begins to type something else. */
+/** Runs in the page: asks a question, and starts to type another one. */
 const firstVisit = `
   const until = async (condition) => {
     for (;;) {

@@ -1,5 +1,5 @@
-// The pages' content security policy: each page works under it without a violation, scripts that are not the
-// page's own do not run, and models come from HTTPS and from this machine.
+// The pages' content security policy: each page works under it without violations, foreign scripts do not run, and models
+// can be loaded over HTTPS and from this machine.
 
 import assert from 'node:assert/strict';
 import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -35,7 +35,7 @@ const browsers = {
     skip: locate('firefox').skip,
     launch: async () => {
       const browser = await launchFirefox();
-      // a visit is a separate page: leaving one that is isolated confuses the driver
+      // each visit uses a separate page, because leaving an isolated page confuses the driver
       let page = await browser.newPage();
       return {
         goto: async (url) => {
@@ -72,7 +72,7 @@ const uses = {
       "document.querySelector('.message.assistant footer') !== null &&" +
         "/\\w+ \\w+/.test(document.querySelector('.message.assistant .body').textContent)",
     ],
-    // the service worker has come by then
+    // by then the service worker is installed
     [
       'undefined',
       'caches.keys().then((names) => names.some((name) => /^wick-chat http/.test(name)))',
@@ -196,7 +196,7 @@ for (const [name, { skip, launch }] of Object.entries(browsers)) {
       assert.deepEqual(await tab.evaluate(`probe.forbidden(${addresses})`), forbidden);
     });
 
-    test('without the policy they would run', async (t) => {
+    test('without the policy the scripts would run', async (t) => {
       changePage(benchSite, (html) => html.replace(policy, ''));
       t.after(() =>
         changePage(benchSite, (html) =>
@@ -206,7 +206,7 @@ for (const [name, { skip, launch }] of Object.entries(browsers)) {
           ),
         ),
       );
-      // its own path, so that no page is taken from a cache; another server's script needs no isolation
+      // a separate path, so that no page comes from a cache; a script from another server needs no isolation
       const plain = await serve({ root: benchSite, isolated: false });
       t.after(() => plain.close());
       await tab.goto(plain.url);

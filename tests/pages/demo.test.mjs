@@ -1,5 +1,5 @@
-// `make demo` as a visitor meets it: the page's own model answers at once, SmolLM2-135M is one click away on the same
-// server, and is loaded from the store at the next visit. In Chromium, over the package's own engine.
+// `make demo` from a visitor's view: the page's own model answers immediately, SmolLM2-135M is one click away on the same
+// server, and is loaded from the store at the next visit. In Chromium, with the package's engine.
 
 import assert from 'node:assert/strict';
 import { resolve } from 'node:path';

@@ -1,5 +1,5 @@
-// The design system: its contrast, its two ways to become dark, and that styles of pages take their sizes from it. The page that
-// shows it is looked at in site.test.mjs.
+// The design system: its contrast, its two ways to select the dark theme, and that page styles take their sizes from it. The page
+// that shows it is tested in site.test.mjs.
 
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
@@ -21,7 +21,7 @@ test('the contrast function matches the examples of WCAG 2.2', () => {
   assert.equal(contrast('#777777', '#ffffff').toFixed(2), '4.48');
 });
 
-test('text has a contrast of at least 4.5, light and dark', () => {
+test('text has a contrast of at least 4.5 in the light and dark themes', () => {
   for (const theme of [light, dark])
     for (const [front, back] of pairs) {
       const ratio = contrast(theme[front], theme[back]);
@@ -34,7 +34,7 @@ test('the system’s dark theme equals the chosen one and has every colour of th
   assert.deepEqual(Object.keys(dark), Object.keys(light));
 });
 
-test('sizes of letters, spaces and corners are tokens', () => {
+test('font sizes, spaces and corner radii are tokens', () => {
   const names = new Set([...scales.map(([name]) => name), ...Object.keys(light)]);
   const files = filesWith('.css');
   assert.ok(files.length > 12, `${files.length} files`);

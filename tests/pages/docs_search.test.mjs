@@ -1,4 +1,4 @@
-// The search of the documentation: questions as users type them, and the page whose section is the first result.
+// The documentation's search: questions as users type them, and the page whose section is the first result.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -24,7 +24,7 @@ const questions = [
 ];
 
 for (const [question, url] of questions) {
-  test(`the first result for "${question}" is its answer`, () => {
+  test(`the first result for "${question}" answers it`, () => {
     const found = index.search(firstWords(question)).map((one) => one.url);
     assert.ok(found[0]?.startsWith(url), found.slice(0, 3).join(', '));
   });

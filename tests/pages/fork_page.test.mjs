@@ -1,5 +1,5 @@
-// The fork example in Chromium: one beginning continued three times at once, a fork from the middle
-// of a story, the picture of the pages. Screenshots (light, dark, phone) go to build/screenshots.
+// The fork example in Chromium: one prompt continued three times at once, a fork from the middle of a
+// story, the map of pages. Screenshots (light, dark, phone) are written to build/screenshots.
 
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
@@ -34,7 +34,7 @@ const isOn = (id) => `#${id}:not([disabled]):not([aria-disabled="true"])`;
 /** @param {import('playwright-core').Page} page */
 const focusOf = (page) => page.evaluate('document.activeElement.id');
 
-test('a beginning forks into stories, and a story forks again', { skip }, async () => {
+test('a prompt forks into stories, and a story forks again', { skip }, async () => {
   const context = await /** @type {import('playwright-core').Browser} */ (browser).newContext();
   const page = await context.newPage();
   page.setDefaultTimeout(PATIENCE_MS);
@@ -45,7 +45,7 @@ test('a beginning forks into stories, and a story forks again', { skip }, async 
   await page.waitForSelector(isOn('begin'));
   const reported = await page.inputValue('#beginning');
   await page.fill('#beginning', '');
-  await page.click('#begin'); // the browser says that the field is empty
+  await page.click('#begin'); // the browser reports that the field is empty
   assert.equal(await focusOf(page), 'beginning');
   assert.equal(await page.locator('article').count(), 0);
   await page.fill('#beginning', reported);
@@ -87,13 +87,13 @@ test('stopping keeps the focus and the text, which can be forked', {
   await page.evaluate("document.getElementById('begin').click()"); // no engine yet
   await page.waitForSelector(isOn('begin'));
   assert.equal(await page.locator('article').count(), 0);
-  // in the page, because the stories may be written in less time than a command takes
+  // in the page, because generating the stories may take less time than a command
   await page.evaluate(`new Promise((settle) => {
     const [begin, stop] = ['begin', 'stop'].map((id) => document.getElementById(id));
     new MutationObserver((_, observer) => {
       if (stop.getAttribute('aria-disabled') === 'true') return;
       observer.disconnect();
-      begin.click(); // ignored while they are written
+     begin.click(); // ignored while they are generated
       stop.focus();
       settle();
     }).observe(stop, { attributes: true });

@@ -1,6 +1,6 @@
-// The notes page: thousands of notes, by meaning and by words; what is new, changed or gone; a pause, a reload, two tabs, a full disk,
-// no network; files that are not notes; models that are not embedders. In Chromium, and the main things in Firefox and WebKitGTK.
-// Screenshots (light, dark, phone) go to build/screenshots.
+// The notes page: searching thousands of notes by meaning and by words; new, changed and removed notes; a pause, a reload, two tabs,
+// a full disk, offline use; files that are not notes; models that are not embedders. In Chromium, and the main functions in Firefox
+// and WebKitGTK. Screenshots (light, dark, phone) are written to build/screenshots.
 
 import assert from 'node:assert/strict';
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
@@ -106,7 +106,7 @@ const garden =
 const letter = '# A letter\n\nDear aunt, the train to Bergen was late again.\n';
 
 describe('passages', () => {
-  test('stay within a heading, have a limited length, and lose nothing but headings', () => {
+  test('stay within a heading, have a limited length, and lose only headings', () => {
     assert.deepEqual(passagesOf(garden), [
       { heading: 'The garden', text: 'The roses need water in the evening.' },
       { heading: 'Tools', text: 'A spade and two buckets.' },
@@ -120,7 +120,7 @@ describe('passages', () => {
     const long = passagesOf(words);
     assert.ok(long.every(({ text }) => text.length <= 1000));
     assert.equal(long.map(({ text }) => text).join(' '), words);
-    const foxes = passagesOf('🦊'.repeat(5000)); // no place between words
+    const foxes = passagesOf('🦊'.repeat(5000)); // no word boundaries
     assert.equal(foxes.map(({ text }) => text).join(''), '🦊'.repeat(5000));
     for (const { text } of foxes) encodeURIComponent(text); // throws within a character
     for (const [line, heading] of [
@@ -141,7 +141,7 @@ describe('passages', () => {
   });
 });
 
-test('a text that is pasted into a search box is searched for its first words, each once', () => {
+test('for text pasted into the search box, only its first words are searched, each once', () => {
   assert.equal(firstWords('  the  KV cache the '), 'the KV cache');
   assert.equal(firstWords('a '.repeat(3000)), 'a'); // took half a minute
   const words = Array.from({ length: 100 }, (_, index) => `w${index}`);
@@ -231,7 +231,7 @@ test('search by meaning works offline, and only new or changed notes are embedde
   await takePicture(page, 'notes-phone', { fullPage: true });
   assert.ok((await page.evaluate(() => document.documentElement.scrollWidth)) <= 390);
 
-  /** Each vector's first number is replaced: whatever is embedded again has another one. */
+  /** Replaces each vector's first number, so that vectors that are computed again differ. */
   const mark = `new Promise((settle) => {
     const opening = indexedDB.open('wick-notes');
     opening.onsuccess = () => {
@@ -299,7 +299,7 @@ test('an index of thousands of notes and one of 5 MB resumes after a pause and a
   await firstHit(page, 'words', /Note 1234/);
   await loadModel(page, 'nomic-bert.gguf');
   await page.locator('#embedding-state', { hasText: / a second, / }).waitFor();
-  // more passages of a long note than are stored at once
+  // more passages than are stored in one step
   await untilTrue(
     page,
     "Number(/^[\\d,]+/.exec(document.getElementById('embedding-state').textContent)?.[0].replace(',', '')) > 400",
@@ -315,7 +315,7 @@ test('an index of thousands of notes and one of 5 MB resumes after a pause and a
   assert.match((await page.textContent('#embedding-state')) ?? '', /^Paused at /);
   assert.ok(paused >= 256, `${paused} passages`);
   await page.reload();
-  // the index continues automatically, from where it was, without the folder
+  // the index resumes automatically without the folder
   const first = await numberIn(/^([\d,]+) of [\d,]+ passages, /);
   assert.ok(first >= paused - 64, `${first} after ${paused}`);
   const start = performance.now();
@@ -330,7 +330,9 @@ test('an index of thousands of notes and one of 5 MB resumes after a pause and a
   t.diagnostic(`3,001 unchanged notes looked at in ${Math.round(performance.now() - again)} ms`);
 });
 
-test('two tabs: one makes the index, and both have it', { skip: skip || !isFull }, async (t) => {
+test('with two tabs, one builds the index, and both use it', {
+  skip: skip || !isFull,
+}, async (t) => {
   const context = await openContext(t);
   const first = await openPage(context, true);
   const second = await openPage(context, true);
@@ -339,7 +341,7 @@ test('two tabs: one makes the index, and both have it', { skip: skip || !isFull 
   for (let index = 0; index < 300; index++)
     files[`${index}.md`] = `# N${index}\n\nNumber ${index}.\n`;
   const folder = folderOf(files);
-  await first.bringToFront(); // a field takes files in front alone
+  await first.bringToFront(); // a file field works only in the foreground
   await choose(first, folder, /300 notes/);
   await second.bringToFront();
   await choose(second, folder, /300 notes/);
@@ -352,10 +354,10 @@ test('two tabs: one makes the index, and both have it', { skip: skip || !isFull 
   }
 });
 
-test('a full disk is reported; the existing index is searched, and indexing continues with more room', {
+test('a full disk is reported; the existing index is searched, and indexing continues with more space', {
   skip: skip || !isFull,
 }, async (t) => {
-  // Chromium remembers for half a minute how much room there was, so there is little from the beginning
+  // Chromium caches the available space for half a minute, so it is low from the beginning
   const context = await openContext(t, undefined, { serviceWorkers: 'block' });
   const page = await context.newPage();
   const { origin } = new URL(server.url);
@@ -365,7 +367,7 @@ test('a full disk is reported; the existing index is searched, and indexing cont
   await loadModel(page, 'nomic-bert.gguf');
   await choose(page, folderOf({ 'garden.md': garden }), /1 notes/);
   await whole(page);
-  // a text that does not become small by compression, with few passages that are not the same
+  // text that cannot be compressed well, with few distinct passages
   const { pick } = randomFrom(1);
   const paragraphs = Array.from({ length: 90 }, (_, index) => {
     const letters = Array.from({ length: 900 }, () => pick([...'abcdefghij klmnop']));
@@ -392,7 +394,7 @@ test('a full disk is reported; the existing index is searched, and indexing cont
   await page.locator('#folder-state', { hasText: '3 notes, 1,803 passages. Unchanged' }).waitFor();
 });
 
-test('a model that writes texts is taken with a warning, one that ranks is refused', {
+test('a text-generation model is accepted with a warning, a reranker is rejected', {
   skip: skip || !isFull,
 }, async (t) => {
   const context = await openContext(t);
@@ -410,7 +412,7 @@ test('a model that writes texts is taken with a warning, one that ranks is refus
   await page.setInputFiles('#model-file', resolve(root, 'examples/models/wick-4.2m-q4_0.gguf'));
   await page.click('#model-load');
   await page.locator('#model-warning', { hasText: 'made to write text' }).waitFor();
-  await whole(page); // its own vectors: those of another model are not compared
+  await whole(page); // its own vectors, because vectors of another model cannot be compared
   await page.fill('#query', 'roses');
   await page.locator('#meaning li').first().waitFor();
 });
@@ -450,7 +452,7 @@ test('a folder with a handle is checked again after a reload', {
   await page.locator('#folder-state', { hasText: 'No folder yet' }).waitFor();
 });
 
-test('two folders with one name are kept separate, and each is recognised again', {
+test('two folders with the same name are kept separate, and each is recognised again', {
   skip: skip || !isFull,
 }, async (t) => {
   const page = await openPage(await openContext(t));
@@ -470,7 +472,7 @@ test('two folders with one name are kept separate, and each is recognised again'
   await choose(page, second, /^my notes \(2\): 2 notes, 2 passages\. 0 new or changed, 0 removed/);
 });
 
-/** Steps that only scripted browsers need: a folder is given as files of its field. */
+/** Steps that only scripted browsers need: a folder is passed as files of its field. */
 const steps = `
   const until = async (condition) => { while (!condition()) await new Promise((settle) => setTimeout(settle, 50)); };
   const byId = (id) => document.getElementById(id);

@@ -1,5 +1,5 @@
-// The chat page without a network: its files and the model are kept, isolated as before, and never older
-// than what the server has.
+// The chat page offline: its files and the model are cached, still isolated, and never older than the
+// server's files.
 
 import assert from 'node:assert/strict';
 import { appendFileSync, copyFileSync, existsSync, readFileSync, rmSync } from 'node:fs';
@@ -51,7 +51,7 @@ async function ask(page) {
   return page.locator('.message.assistant .body').innerText();
 }
 
-test('the page works without a network, isolated, and answers', { skip }, async (t) => {
+test('the page works offline, isolated, and answers', { skip }, async (t) => {
   const server = await serve({ root: site });
   const page = await newPage(t);
   await page.goto(server.url);
@@ -69,7 +69,7 @@ test('the page works without a network, isolated, and answers', { skip }, async 
   assert.equal(icon, true);
 });
 
-test('a new build is used at once, and kept from then on', {
+test('a new build is used immediately, and then cached', {
   skip: skip || !isFull,
 }, async (t) => {
   const folder = temporaryFolder();
@@ -83,7 +83,7 @@ test('a new build is used at once, and kept from then on', {
   await page.reload();
   await untilTrue(page, 'globalThis.isNew');
   await untilTrue(page, isKept);
-  // the older one goes when the new worker is activated
+  // the older one is removed when the new worker is activated
   await untilTrue(page, 'caches.keys().then((names) => names.length === 1)');
   await server.close();
   await page.reload();
@@ -96,7 +96,7 @@ test('a page is used until a newer one is stored completely', {
 }, async (t) => {
   const folder = temporaryFolder();
   await copyChat(folder);
-  // no browser with shared memory uses it, but it is a file of the page
+  // browsers with shared memory do not use it, but it is one of the page's files
   const last = resolve(folder, 'wick-llm/wasm/wick-simd128-single.wasm');
   /** @type {string[]} */
   const missed = [];
@@ -133,7 +133,7 @@ test('a page is used until a newer one is stored completely', {
   assert.equal(await page.evaluate('globalThis.isNew'), true);
 });
 
-/** The whole models that the store has: their names and sizes. */
+/** Returns the complete models in the store: their names and sizes. */
 const keptModels = `import('./wick-llm/models.js')
   .then(({ openModels }) => openModels())
   .then(async (store) => {
@@ -146,7 +146,7 @@ const keptModels = `import('./wick-llm/models.js')
 const untilModel = (page, name) =>
   untilTrue(page, `document.getElementById('model-name').textContent === ${JSON.stringify(name)}`);
 
-test('a model of an address is kept: no server is asked again until it is deleted', {
+test('a model from a URL is stored: it is not requested again until it is deleted', {
   skip: skip || !isFull,
 }, async (t) => {
   const folder = temporaryFolder();
@@ -262,7 +262,7 @@ async function badAnswers(t, newTab, answers = Object.entries(notModels)) {
   }
   answer = (response) => {
     response.writeHead(200, { 'Content-Length': good.length });
-    response.write(good.subarray(0, good.length / 2)); // and nothing more
+    response.write(good.subarray(0, good.length / 2)); // and nothing else
   };
   const { kept } = await visit('half.gguf', 'Wick 4.2M', async (tab) => {
     const facts = `document.getElementById('loading').innerText`;
@@ -275,24 +275,26 @@ async function badAnswers(t, newTab, answers = Object.entries(notModels)) {
   assert.deepEqual((await visit('own.gguf', 'own.gguf')).kept, own);
 }
 
-test('a kept model stays until another one is complete', { skip: skip || !isFull }, async (t) => {
+test('a stored model is kept until another one is complete', {
+  skip: skip || !isFull,
+}, async (t) => {
   const context = await /** @type {import('playwright-core').Browser} */ (browser).newContext();
   t.after(() => context.close());
   context.setDefaultTimeout(PATIENCE_MS);
   await badAnswers(t, () => context.newPage());
 });
 
-/** Answers that each browser handles in its own way: the page's own code judges the bytes of the others. */
+/** Responses that browsers handle differently; the page's own code checks the bytes of all others. */
 const ofBrowsers = ['a web page', 'nothing', 'a part of what was promised'];
 
-test('a kept model stays in Firefox, too', { skip: locate('firefox').skip }, async (t) => {
+test('a stored model is kept in Firefox, too', { skip: locate('firefox').skip }, async (t) => {
   const firefox = await launchFirefox();
   t.after(() => firefox.close());
   const answers = Object.entries(notModels).filter(([what]) => ofBrowsers.includes(what));
   await badAnswers(t, () => firefox.newPage(), answers);
 });
 
-test('WebKitGTK has the page and a model of an address without a network, too', {
+test('WebKitGTK has the page and a model from a URL offline, too', {
   skip: locate('webkitDriver').skip,
 }, async (t) => {
   const server = await serve({ root: site });
@@ -306,7 +308,7 @@ test('WebKitGTK has the page and a model of an address without a network, too', 
   const isReady = `document.getElementById('model-name').textContent === 'own.gguf' && !document.getElementById('send').disabled`;
   await page.goto(`${server.url}?model=own.gguf`);
   await waitForPage(() => evaluate(isReady), 'the model');
-  // a worker that takes pages over has kept all files; the state that WebKitGTK reports may be
+  // a worker that controls pages has cached all files; the state that WebKitGTK reports may be
   // outdated
   await waitForPage(() => evaluate('navigator.serviceWorker.controller !== null'), 'the files');
   assert.equal((await evaluate(keptModels)).length, 1);
@@ -315,12 +317,12 @@ test('WebKitGTK has the page and a model of an address without a network, too', 
   await waitForPage(() => evaluate(isReady), 'the model without a network');
 });
 
-test('Firefox has the page without a network, too', {
+test('Firefox has the page offline, too', {
   skip: locate('firefox').skip,
 }, async () => {
   const server = await serve({ root: site });
   const firefox = await launchFirefox();
-  /** A visit is a separate page: reloading one that is isolated confuses the driver. */
+  /** Each visit uses a separate page, because reloading an isolated page confuses the driver. */
   const visit = async () => {
     const page = await firefox.newPage();
     page.setDefaultTimeout(PATIENCE_MS);

@@ -1,5 +1,5 @@
-// The demo page in Chromium as a person uses it; in Firefox and WebKitGTK it loads and answers once.
-// Screenshots go to build/screenshots.
+// The chat page in Chromium as a person uses it; in Firefox and WebKitGTK it loads and answers once.
+// Screenshots are written to build/screenshots.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -74,7 +74,7 @@ async function ask(page, text) {
 const clickStop = (page) => page.evaluate("document.getElementById('stop').click()");
 
 /**
- * A server that serves the model from another origin in a custom way.
+ * Starts a server that serves the model from another origin in a custom way.
  * @param {(request: import('node:http').IncomingMessage, response: import('node:http').ServerResponse) => void} answer
  */
 async function serveModel(answer) {
@@ -84,7 +84,7 @@ async function serveModel(answer) {
     answer(request, response);
   });
   await new Promise((settle) => own.listen(0, '127.0.0.1', () => settle(undefined)));
-  own.unref(); // a test that fails leaves it open
+  own.unref(); // a failing test leaves it open
   const { port } = /** @type {import('node:net').AddressInfo} */ (own.address());
   return {
     url: `http://127.0.0.1:${port}/model.gguf`,
@@ -128,7 +128,7 @@ for (const [name, options] of Object.entries({
   });
 }
 
-test('on a narrow phone: headings, code, wide tables, words without end, writing from the right', {
+test('on a narrow phone: headings, code, wide tables, endless words, right-to-left text', {
   skip: chromium.skip || !isFull,
 }, async () => {
   const viewport = { width: 360, height: 640 };
@@ -161,7 +161,7 @@ test('on a narrow phone: headings, code, wide tables, words without end, writing
   await close();
 });
 
-test('a text that is too long says by how much, and stays where it was typed', {
+test('for text that is too long, the excess is reported, and the text stays in the field', {
   skip: chromium.skip || !isFull,
 }, async () => {
   const { page, problems, close } = await openPage();
@@ -180,10 +180,10 @@ test('a text that is too long says by how much, and stays where it was typed', {
   await close();
 });
 
-test('the developer panel shows the pages as they are while it answers', {
+test('the developer panel shows the current pages during an answer', {
   skip: chromium.skip || !isFull,
 }, async () => {
-  // no answer that begins before Enter has pages
+  // no early answer occupies pages
   const { page, problems, close } = await openPage(server.url, {}, onBattery);
   await waitUntilReady(page);
   /** @param {string} kind */
@@ -210,7 +210,7 @@ test('the developer panel shows the pages as they are while it answers', {
         .locator(answered)
         .nth(tries)
         .waitFor()
-        .then(() => false), // it has ended on its own
+        .then(() => false), // it has ended normally
     ]);
   }
   assert.ok(wasSeen, 'the running answer has separate pages');
@@ -230,7 +230,7 @@ test('the developer panel shows the pages as they are while it answers', {
   const last = await page.locator('[data-fact="Last prompt"]').innerText();
   const [, all, kept] = /^(\d+) tokens, (\d+) of them/.exec(last) ?? [];
   assert.ok(Number(kept) > 0 && Number(all) - Number(kept) < 32, last);
-  // drawn when the engine has reported
+  // drawn when the engine has responded
   await page
     .locator('[data-fact="Prefix cache"]', { hasText: /^[1-9].* [1-9]\d* tokens not/ })
     .waitFor();
@@ -238,7 +238,7 @@ test('the developer panel shows the pages as they are while it answers', {
   await close();
 });
 
-test('stopping keeps what was written, and the next question is answered', {
+test('stopping keeps the generated text, and the next question is answered', {
   skip: chromium.skip,
 }, async () => {
   const { page, close } = await openPage();
@@ -288,14 +288,14 @@ async function loadFile(page, name, buffer) {
 
 /** @param {Page} page @param {string} name of a model that answers */
 async function waitForModel(page, name) {
-  // just after it was chosen the one before is still loaded, and ready
+  // just after the choice, the previous model is still loaded and ready
   const wanted = JSON.stringify(name);
   await untilTrue(page, `document.getElementById('model-name').textContent === ${wanted}`);
   await waitUntilReady(page);
   assert.match(await ask(page, 'What is Wick?'), /\w+ \w+/);
 }
 
-test('a file that is not a model is refused with a reason, and the previous model continues', {
+test('a file that is not a model is rejected with a reason, and the previous model stays in use', {
   skip: chromium.skip,
 }, async () => {
   const { page, close } = await openPage();
@@ -317,7 +317,7 @@ test('a file that is not a model is refused with a reason, and the previous mode
   await close();
 });
 
-test('a broken address is reported and can be tried again, and the built-in model answers', {
+test('a broken URL is reported and can be retried, and the built-in model answers', {
   skip: chromium.skip || !isFull,
 }, async () => {
   let requests = 0;

@@ -1,4 +1,4 @@
-// The menu in the header of the chat page (examples/chat/page_menu.js): what opens and closes it, and what its rows open.
+// The menu in the header of the chat page (examples/chat/page_menu.js): opening and closing it, and what its rows open.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -51,7 +51,7 @@ test('Escape, a press elsewhere, the focus elsewhere and a choice close the menu
   await page.locator('#shortcuts-dialog[open]').waitFor();
 });
 
-test('the page, which ends an answer at Escape, does not get the one that closes the menu', {
+test('the Escape that closes the menu does not stop an answer', {
   skip,
 }, async (t) => {
   const page = await open(t);
@@ -63,7 +63,9 @@ test('the page, which ends an answer at Escape, does not get the one that closes
   assert.equal(await page.evaluate('heard'), 1);
 });
 
-test('each row opens what it names, and the panel goes when it is closed', { skip }, async (t) => {
+test('each row opens its dialog or panel, and the panel disappears when it is closed', {
+  skip,
+}, async (t) => {
   const page = await open(t);
   for (const [row, dialog] of [
     ['#open-books', '#books-dialog'],
@@ -71,7 +73,7 @@ test('each row opens what it names, and the panel goes when it is closed', { ski
   ]) {
     await chooseInMenu(page, row);
     await page.locator(`${dialog}[open]`).waitFor();
-    if (row === '#open-books') await page.getByText('No books yet.').waitFor(); // all is drawn
+    if (row === '#open-books') await page.getByText('No books yet.').waitFor(); // wait until it is drawn
     await untilTrue(page, `document.querySelector('${dialog}').contains(document.activeElement)`);
     await page.keyboard.press('Escape');
     await page.locator(`${dialog}[open]`).waitFor({ state: 'hidden' });
@@ -107,7 +109,7 @@ test('the menu of an answer is introduced once, also after a reload', {
   assert.equal(await notice.isVisible(), false);
 });
 
-test('Send stays in its place while the developer panel is filled', { skip }, async (t) => {
+test('Send does not move while the developer panel is filled', { skip }, async (t) => {
   const page = await openPage(t);
   await openDeveloper(page);
   const send = page.locator('#send');

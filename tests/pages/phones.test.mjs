@@ -1,6 +1,6 @@
-// The chat page on phones, rebuilt from public reports: pages that the system ends while a model loads, networks that come
-// and go, dead database connections, screen keyboards, input methods, file pickers, and applications on a home screen. In
-// Chromium, which plays the part of Safari where the report is about Safari.
+// The chat page on phones, reproduced from public reports: pages that the system ends while a model loads, unstable networks,
+// lost database connections, on-screen keyboards, input methods, file pickers, and applications on a home screen. In
+// Chromium, which simulates Safari for reports about Safari.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -20,7 +20,7 @@ import { takePicture } from '../support/pictures.mjs';
 
 const { skip, site, openPage, browser, url: siteUrl } = useChat('phones');
 
-/** An iPhone's screen under a finger. */
+/** An iPhone's touch screen. */
 const phone = { viewport: { width: 390, height: 780 }, hasTouch: true, isMobile: true };
 
 /** @typedef {import('playwright-core').Page} Page */
@@ -87,7 +87,7 @@ test('a model that killed the page while it loaded is not loaded at the next vis
   await untilTrue(last, 'loaded.some((one) => one.includes("large"))');
 });
 
-test('a page that crashes twice while it loads a chosen model starts with the built-in one and says why', {
+test('a page that crashes twice while loading a chosen model starts with the built-in one and reports why', {
   skip,
 }, async (t) => {
   const { context } = await realPage(t);
@@ -110,7 +110,7 @@ test('a page that crashes twice while it loads a chosen model starts with the bu
     await untilTrue(page, marked);
     const crashed = page.waitForEvent('crash');
     const session = await context.newCDPSession(page);
-    session.send('Page.crash').catch(() => {}); // never answered
+    session.send('Page.crash').catch(() => {}); // never responds
     await crashed;
     isHeld = false;
   };
@@ -144,7 +144,7 @@ for (const [kind, script] of Object.entries({
     get() { throw new DOMException('no', 'SecurityError'); } });`,
   full: `Storage.prototype.setItem = () => { throw new DOMException('no', 'QuotaExceededError'); };`,
 })) {
-  test(`a model is loaded and answers where the local storage is ${kind}`, { skip }, async (t) => {
+  test(`a model is loaded and answers if the local storage is ${kind}`, { skip }, async (t) => {
     const { open } = await realPage(t, script);
     const { url } = await heldModel(t, 0, Infinity);
     const page = await open('about:blank');
@@ -161,7 +161,7 @@ for (const [kind, script] of Object.entries({
   });
 }
 
-test('a reload while a model loads is not taken for a death of the page', { skip }, async (t) => {
+test('a reload while a model loads does not count as a crash', { skip }, async (t) => {
   const model = 'https://models.example/large.gguf';
   const held = `globalThis.holdLoading = ({ url, model }) =>
     (url ?? model ?? '').includes('large') ? new Promise(() => {}) : undefined;
@@ -172,7 +172,7 @@ test('a reload while a model loads is not taken for a death of the page', { skip
   await untilTrue(page, 'globalThis.loaded?.some((one) => one.includes("large"))');
 });
 
-test('the mark of a load outlives the start of another tab, an earlier load, and a pause of its page', {
+test('the mark of a load survives the start of another tab, an earlier load, and a pause of its page', {
   skip,
 }, async (t) => {
   const model = 'https://models.example/large.gguf';
@@ -236,7 +236,7 @@ test('a download that waits for the network continues after a reload', { skip },
   await untilTrue(page, "document.getElementById('model-name').textContent === 'slow.gguf'");
 });
 
-test('on a phone of unknown memory, a model that would end the page does not fit', () => {
+test('on a phone with unknown memory, a model that would crash the page does not fit', () => {
   const facts = { architecture: 'llama', name: 'x', types: {}, hasTemplate: true };
   const on = (/** @type {boolean} */ isPhone, /** @type {number} */ needBytes) =>
     judge({ ...facts, needBytes }, { limitBytes: 4.3e9, isPhone }, []).fits;
@@ -281,7 +281,7 @@ test('an iPhone, an iPad and an Android phone are phones, a Mac is not', { skip 
   ]);
 });
 
-test('input after a lost database connection is stored over a new one', {
+test('input after a lost database connection is stored with a new one', {
   skip,
 }, async (t) => {
   const page = await openPage(t, {
@@ -334,7 +334,7 @@ test('the Enter that ends a composition in Safari sends nothing and saves no tit
   await untilTrue(page, 'asked.length === 1');
 });
 
-test('Enter begins a new line where a finger types, and sends where a mouse points', {
+test('Enter starts a new line on touch screens, and sends with a mouse', {
   skip,
 }, async (t) => {
   const page = await openPage(t, { options: phone });
@@ -421,18 +421,22 @@ for (const [width, height, keyboard] of [
   });
 }
 
-test('the end of an answer stays in sight when the line below it goes', { skip }, async (t) => {
+test('the end of an answer stays visible when the line below it disappears', {
+  skip,
+}, async (t) => {
   const page = await openPage(t, { options: phone });
   for (const turn of [1, 2, 3, 4, 5, 6]) await talk(page, `Question ${turn}`, `Answer ${turn}.`);
   for (const isHidden of [false, true]) {
     await page.evaluate(`live.textContent = 'Writing'; live.hidden = ${isHidden};`);
-    await page.waitForTimeout(300); // it is laid out
+    await page.waitForTimeout(300); // until it is laid out
   }
   const hidden = await page.evaluate('log.scrollHeight - log.scrollTop - log.clientHeight');
   assert.ok(Number(hidden) < 2, `${hidden} px are hidden`);
 });
 
-test('no field makes iOS zoom in, and pulling down reloads nothing', { skip }, async (t) => {
+test('no field makes iOS zoom in, and pulling down does not reload the page', {
+  skip,
+}, async (t) => {
   const page = await openPage(t, { options: phone });
   const { small, adjust, overscroll } = await page.evaluate(() => {
     for (const dialog of document.querySelectorAll('dialog')) dialog.show();
@@ -453,7 +457,7 @@ test('no field makes iOS zoom in, and pulling down reloads nothing', { skip }, a
   assert.deepEqual(overscroll, ['contain', 'contain']);
 });
 
-test('files are chosen by their bytes: pickers show all, and texts and PDFs have a button', {
+test('files are identified by their bytes: pickers show all files, and text files and PDFs have a button', {
   skip,
 }, async (t) => {
   const page = await openPage(t, { options: phone });
@@ -474,7 +478,9 @@ test('files are chosen by their bytes: pickers show all, and texts and PDFs have
   await untilShown(page, 'b.txt is not a GGUF file');
 });
 
-test('an application on the home screen shares what a page would download', { skip }, async (t) => {
+test('an application on the home screen shares files instead of downloading them', {
+  skip,
+}, async (t) => {
   const page = await openPage(t, {
     options: { viewport: { width: 600, height: 800 } },
     script: `navigator.standalone = true; globalThis.shared = [];
@@ -499,7 +505,7 @@ test('an application on the home screen shares what a page would download', { sk
   await untilTrue(page, 'shared.length === 2');
 });
 
-test('the screen stays on while an answer is written, also after the page was hidden', {
+test('the screen stays on during an answer, also after the page was hidden', {
   skip,
 }, async (t) => {
   const page = await openPage(t, {
@@ -521,7 +527,7 @@ test('the screen stays on while an answer is written, also after the page was hi
   await untilTrue(page, 'locks.held === 0');
 });
 
-test('a browser that refused to keep a page is asked again after it is installed', {
+test('a browser that denied persistence to a page is asked again after the page is installed', {
   skip,
 }, async (t) => {
   const page = await openPage(t, {
@@ -537,7 +543,7 @@ const heldLoading =
   'globalThis.holdLoading = () => new Promise((settle) => { globalThis.finish = settle; });';
 
 for (const [keys, options] of Object.entries({ Enter: {}, Send: phone }))
-  test(`a message that is sent by ${keys} while the model loads is answered when it is ready`, {
+  test(`a message sent with ${keys} while the model loads is answered when it is ready`, {
     skip,
   }, async (t) => {
     const page = await openPage(t, { isReady: false, script: heldLoading, options });
@@ -577,7 +583,7 @@ test('without any model a message stays in its field, and the page says what to 
   await page.locator('#model-dialog[open]').waitFor();
 });
 
-test('without a network the search of models reports it', { skip }, async (t) => {
+test('without a network, the model search reports it', { skip }, async (t) => {
   const page = await openPage(t, { expected: /ERR_INTERNET_DISCONNECTED|Failed to load/ });
   await page.context().setOffline(true);
   await page.click('#choose-model');
@@ -585,7 +591,7 @@ test('without a network the search of models reports it', { skip }, async (t) =>
   await page.locator('#found', { hasText: 'Check the network connection.' }).waitFor();
 });
 
-test('the page needs nothing that Safari 16 lacks', async () => {
+test('the page uses only features of Safari 16', async () => {
   const outcome = await build({
     entryPoints: [resolve(site, 'page.js')],
     ...{ bundle: false, write: false, format: 'esm', target: 'safari16' },

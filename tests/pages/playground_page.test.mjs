@@ -1,6 +1,6 @@
-// The playground: records of a schema, texts of a grammar, an expression and a list of choices; errors at their places; links that
-// hold a task; what is broken or too large. In Chromium, and the main things in Firefox and WebKitGTK. Screenshots (light, dark,
-// phone) go to build/screenshots.
+// The playground: output for a schema, a grammar, an expression and a list of choices; errors at their positions; links that contain
+// a task; broken or oversized input. In Chromium, and the main functions in Firefox and WebKitGTK. Screenshots (light, dark, phone)
+// are written to build/screenshots.
 
 import assert from 'node:assert/strict';
 import { resolve } from 'node:path';
@@ -137,7 +137,7 @@ async function assertReported(page, [kind, rule, mark, words]) {
   assert.match(await run(page), /^\d$/);
 }
 
-test('an invalid or unsupported rule is reported with its place, until it is corrected', {
+test('an invalid or unsupported rule is reported with its position, until it is corrected', {
   skip: skip || !isFull,
 }, async (t) => {
   const page = await openPage(t);
@@ -149,7 +149,7 @@ test('an invalid or unsupported rule is reported with its place, until it is cor
   }
 });
 
-test('a schema that is too large is refused, and the page continues', {
+test('a schema that is too large is rejected, and the page still works', {
   skip: skip || !isFull,
 }, async (t) => {
   const page = await openPage(t);
@@ -161,7 +161,7 @@ test('a schema that is too large is refused, and the page continues', {
   assert.match(await run(page), /^(true|false)$/);
 });
 
-test('a link contains the task; an invalid link is reported and does no harm', {
+test('a link contains the task; an invalid link is reported and has no other effect', {
   skip: skip || !isFull,
 }, async (t) => {
   const page = await openPage(t);
@@ -186,7 +186,7 @@ test('a link contains the task; an invalid link is reported and does no harm', {
 test('a run is stopped, and its results stay', { skip: skip || !isFull }, async (t) => {
   const page = await openPage(t);
   await page.fill('#rule', '{ "type": "array", "minItems": 900, "items": { "type": "integer" } }');
-  // in the page, at the eleventh token: on a busy machine the run would be over before a click from here arrives
+  // in the page, at the eleventh token, because on a busy machine the run would end before a click from here arrives
   const state = await page.evaluate(() => {
     const [output, run, stop] = ['#output', '#run', '#stop'].map(
       (name) => /** @type {HTMLElement} */ (document.querySelector(name)),
@@ -253,7 +253,7 @@ async function assertWorks({ record, fault, hash }) {
   assert.equal((await unpackFragment(hash)).rule, '{ "type": 7 }');
 }
 
-test('Firefox: a record, an error at its place, a link', {
+test('Firefox: a record, an error at its position, a link', {
   skip: locate('firefox').skip,
 }, async () => {
   const firefox = await launchFirefox();
@@ -266,7 +266,7 @@ test('Firefox: a record, an error at its place, a link', {
   }
 });
 
-test('WebKitGTK: a record, an error at its place, a link', {
+test('WebKitGTK: a record, an error at its position, a link', {
   skip: locate('webkitDriver').skip,
 }, async () => {
   const page = await launchWebKit();

@@ -1,6 +1,6 @@
-// A second visit to the chat page: the conversation is shown, and its beginning is not read again, although
-// the browser was closed. Data that is damaged or belongs to another model is refused with its name, and
-// the page continues.
+// A second visit to the chat page: the conversation is shown, and its beginning is not recomputed, although
+// the browser was closed. State that is damaged or belongs to another model is rejected with an error, and
+// the page still works.
 
 import assert from 'node:assert/strict';
 import { cpSync, mkdtempSync, rmSync } from 'node:fs';
@@ -27,7 +27,7 @@ const PAGE_TOKENS = 16;
 /** Differs from the port of tests/pages/page.test.mjs, which may be running. */
 const site = resolve(root, 'build/chat-visits');
 
-/** Some hundred tokens. */
+/** A prompt of a few hundred tokens. */
 const system = Array.from(
   { length: 24 },
   (_, index) =>
@@ -72,7 +72,7 @@ async function newContext(t) {
 /**
  * @template T
  * @param {string | BrowserContext} profile a folder: a separate browser
- * @param {(page: Page) => Promise<T>} use with a page that is ready, its panel open
+ * @param {(page: Page) => Promise<T>} use receives a page that is ready, with its panel open
  * @param {{address?: string, script?: string}} [options] `script` runs before the page's own
  * @returns {Promise<T>}
  */
@@ -202,7 +202,7 @@ test('each conversation has a separate state, which is removed with it', { skip 
   });
 });
 
-test('a damaged state is refused by name, and the next visit has a new one', {
+test('a damaged state is rejected with an error, and the next visit has a new one', {
   skip,
 }, async (t) => {
   const profile = await newContext(t);
@@ -239,7 +239,7 @@ test('a damaged state is refused by name, and the next visit has a new one', {
   });
 });
 
-test('the state of another model is not used, and replaced', {
+test('the state of another model is not used, and is replaced', {
   skip,
 }, async (t) => {
   const profile = await newContext(t);
@@ -331,7 +331,7 @@ test('Firefox remembers, too', { skip: locate('firefox').skip }, async () => {
   }
 });
 
-test('so does WebKitGTK, which keeps no files for a page', {
+test('so does WebKitGTK, which has no file storage for pages', {
   skip: locate('webkitDriver').skip,
 }, async () => {
   const page = await launchWebKit();

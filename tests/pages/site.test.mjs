@@ -1,5 +1,5 @@
-// make site: a folder of files that works under any path, on hosts that read files of headers and on those that set none. Every link
-// in it leads somewhere. Screenshots of the documentation (light, dark, phone) go to build/screenshots.
+// make site: a folder that works below any path, on hosts that support a headers file and on hosts that set no headers. Every link in
+// it works. Screenshots of the documentation (light, dark, phone) are written to build/screenshots.
 
 import assert from 'node:assert/strict';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
@@ -54,7 +54,7 @@ async function openPage(t) {
   return page;
 }
 
-test('hosts find the headers of isolation in a file of theirs', () => {
+test('hosts find the isolation headers in their configuration files', () => {
   const read = (/** @type {string} */ name) => readFileSync(join(folder, name), 'utf8');
   for (const name of ['_headers', 'vercel.json', 'staticwebapp.config.json', '.htaccess']) {
     const text = read(name);
@@ -64,7 +64,7 @@ test('hosts find the headers of isolation in a file of theirs', () => {
   assert.equal(JSON.parse(read('vercel.json')).headers[0].headers.length, 2);
 });
 
-test('under a path: the first page leads to the others, and each is ready, without an error', {
+test('below a path, the first page links to the others, and each is ready without an error', {
   skip,
 }, async (t) => {
   const page = await openPage(t);
@@ -93,7 +93,7 @@ test('under a path: the first page leads to the others, and each is ready, witho
   }
 });
 
-test('where the host sets no headers, the service worker isolates the chat from its second visit on', {
+test('if the host sets no headers, the service worker isolates the chat starting with the second visit', {
   skip: skip || !isFull,
 }, async (t) => {
   const page = await openPage(t);
@@ -109,13 +109,13 @@ test('where the host sets no headers, the service worker isolates the chat from 
   assert.match(await page.locator('.message.assistant .body').innerText(), /\w+ \w+/);
 });
 
-/** @returns {string[]} the site's pages, by their places in it, without those of the packages */
+/** @returns {string[]} the paths of the site's pages, without those in the packages */
 const allPages = () =>
   readdirSync(folder, { recursive: true, withFileTypes: true })
     .filter((one) => one.isFile() && one.name.endsWith('.html'))
     .map((one) => relative(folder, join(one.parentPath, one.name)));
 
-test('every link of every page leads to a file of the site, and to a place that is in it', () => {
+test('every link on every page leads to an existing file and anchor of the site', () => {
   const all = allPages();
   assert.ok(all.length > 60, `${all.length} pages`);
   /** @type {Map<string, string>} */
@@ -149,7 +149,7 @@ test('every document of the repository is a page of the documentation', () => {
   }
 });
 
-test('the reference has every declaration of the package, each member once, and leads to examples', () => {
+test('the reference has every declaration of the package, each member once, with examples', () => {
   for (const [name, types] of Object.entries(modules)) {
     const text = readFileSync(join(root, types), 'utf8');
     const head = /^export (?:declare )?(?:interface|class|type|function|const) (\w+)/gm;
@@ -200,7 +200,7 @@ test('the design system: readable in both themes, on a phone and on a wide scree
   await takePicture(page, 'design-phone');
 });
 
-test('the documentation: read in both colours and on a phone, searched, and its colours are kept', {
+test('the documentation works in both themes and on a phone, can be searched, and keeps its theme', {
   skip: skip || !isFull,
 }, async (t) => {
   const page = await openPage(t);
@@ -221,7 +221,7 @@ test('the documentation: read in both colours and on a phone, searched, and its 
   }
   await page.goto(`${server.url}some/path/docs/lab/attention.html`);
   await page.keyboard.press('/');
-  await page.keyboard.type('saltt'); // with a fault
+  await page.keyboard.type('saltt'); // with a typing error
   const found = page.locator('#results li', { hasText: 'Tenants: salt' }).first();
   assert.match(await found.locator('p').innerText(), /^In a shared prefix cache, cachedTokens/);
   await found.locator('a').click();

@@ -1,5 +1,5 @@
-// The site without a network: after one visit each of its pages opens and works, isolated, where the host sets no headers. The
-// server is closed meanwhile. In Chromium; tests/pages/offline.test.mjs has the chat in Firefox, too.
+// The site offline: after one visit, each of its pages opens and works, isolated, although the host sets no headers. The server is
+// closed meanwhile. In Chromium; tests/pages/offline.test.mjs also tests the chat in Firefox.
 
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
@@ -30,8 +30,8 @@ after(() => browser?.close());
  * Visits a page, closes the server and reloads it.
  * @param {import('node:test').TestContext} t
  * @param {string} place in the site
- * @param {string} isReady of the page, as it says
- * @returns {Promise<Page>} the page as it is without a network; an error in it is the test's
+ * @param {string} isReady an expression that is true when the page is ready
+ * @returns {Promise<Page>} the page when offline; an error in it fails the test
  */
 async function visitOnce(t, place, isReady) {
   const server = await serve({ root: { '/some/path/': folder }, isolated: false });
@@ -66,7 +66,7 @@ test('playground: a record, and a rule that needs the grammar module', { skip },
   JSON.parse(await page.innerText('#output'));
 });
 
-test('forks: stories are written', { skip }, async (t) => {
+test('forks: stories are generated', { skip }, async (t) => {
   const page = await visitOnce(t, 'fork/', isOn('begin'));
   await page.click('#begin');
   await page.waitForSelector('article:nth-child(3) button:enabled');
@@ -86,7 +86,7 @@ test('benchmark: a run', { skip }, async (t) => {
   assert.equal(await page.innerText('#state'), 'Done');
 });
 
-test('documentation: a page in a folder, the search, and a page that nobody visited', {
+test('documentation: a page in a folder, the search, and a page that was not visited', {
   skip,
 }, async (t) => {
   const ready = "document.querySelector('main h1') !== null";
@@ -99,7 +99,7 @@ test('documentation: a page in a folder, the search, and a page that nobody visi
   assert.match(await page.innerText('main h1'), /Wick/);
 });
 
-test('chat: a PDF is read by the library that was never used before', { skip }, async (t) => {
+test('chat: a PDF is read with the library, which was not used before', { skip }, async (t) => {
   const page = await visitOnce(t, 'chat/', "!document.getElementById('send').disabled");
   await page.evaluate(
     (text) => {

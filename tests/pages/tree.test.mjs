@@ -1,5 +1,5 @@
-// The chat page's conversations are trees: edited questions, answers side by side, going from
-// branch to branch, and nothing is read twice. In Chromium; screenshots go to build/screenshots.
+// The chat page's conversations are trees: edited questions, answers side by side, switching between
+// branches, and nothing is computed twice. In Chromium; screenshots are written to build/screenshots.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -32,9 +32,9 @@ const {
   url: siteUrl,
 } = useChat('chat-tree', { onRequest: (path) => requested.push(path) });
 
-// ---- the tree alone ----
+// ---- the tree without the page ----
 
-test('a tree is made of turns in any order, and shows what was chosen', () => {
+test('a tree is built from turns in any order, and shows the chosen branch', () => {
   let time = 0;
   /** @param {string} content @param {'user' | 'assistant'} [role] */
   const said = (content, role = 'user') => ({
@@ -153,7 +153,7 @@ test('an edited question is a branch, and the arrows lead back', { skip }, async
   assert.equal(await page.innerText('#announcer'), 'Version 1 of 2');
   const focused = await page.evaluate("document.activeElement.getAttribute('aria-label')");
   assert.equal(focused, 'Previous version', 'the focus stays on the arrow');
-  // it continues from the old branch, whose text is not read again
+  // it continues from the old branch, which is not recomputed
   await ask(page, 'And then?');
   assert.deepEqual((await shown(page)).slice(0, 4), before);
   const later = await lastPrompt(page);
@@ -172,11 +172,11 @@ for (const [name, options] of Object.entries({
   dark: { viewport: { width: 1000, height: 760 }, colorScheme: /** @type {const} */ ('dark') },
   phone: { viewport: { width: 390, height: 780 }, hasTouch: true, isMobile: true },
 })) {
-  test(`answers are written side by side, and one is chosen (${name})`, {
+  test(`answers are generated side by side, and one is chosen (${name})`, {
     skip: skip || (name !== 'light' && !isFull),
   }, async (t) => {
     const { page, problems } = await openPage(t, options);
-    // of random seeds, one in fifty gives two stories that are the same
+    // one in fifty random seeds would produce two equal stories
     await page.click('#open-settings');
     await page.fill('[name=seed]', '1');
     await page.keyboard.press('Enter');
@@ -185,7 +185,7 @@ for (const [name, options] of Object.entries({
     const [, first] = await shown(page);
     await chooseRow(lastAnswer(page), '.compare');
     await page.locator('.variant .choose').nth(2).waitFor();
-    // they ran together: two of them are forks of the first one's prompt
+    // they ran in one batch: two of them are forks of the first one's prompt
     await page.getByText(/ in use, 2 forks, /).waitFor();
     const { all, read } = await lastPrompt(page);
     assert.ok(read < all && read <= PAGE_TOKENS, `${read} of ${all} were read`);
@@ -224,7 +224,7 @@ test('without a choice the first answer is used, and stopping keeps all', {
   assert.equal(await page.locator('.variant').count(), 0);
   await chooseRow(lastAnswer(page), '.compare');
   await page.locator('.variant .body:not(:empty)').first().waitFor();
-  await page.evaluate("document.getElementById('stop').click()"); // if they have not ended on its own
+  await page.evaluate("document.getElementById('stop').click()"); // if they have not ended already
   await page.locator('.variant .choose').nth(2).waitFor();
   await page.click('#new-chat');
   assert.equal(await page.locator('.message').count(), 0);
@@ -233,10 +233,10 @@ test('without a choice the first answer is used, and stopping keeps all', {
   assert.deepEqual(problems, []);
 });
 
-test('two tabs of the page have one model, and the one that stays answers', {
+test('two tabs of the page share one model, and the remaining tab can still answer', {
   skip: skip || !isFull,
 }, async (t) => {
-  // which fetches the model once more, to keep it
+  // which downloads the model again to store it
   const { page, problems } = await openPage(t, { serviceWorkers: 'block' });
   const downloads = () => requested.filter((path) => path.endsWith('.gguf')).length;
   const before = downloads();
