@@ -1,6 +1,6 @@
-"""Conversations made of turns, with and without a system prompt, cut into rows for training.
+"""Builds conversations from turns, with and without a system prompt, and cuts them into rows for training.
 
-Everything is drawn from one seeded generator, so a batch is a function of its number alone.
+Everything is drawn from one seeded generator, so a batch depends only on its number.
 """
 
 import random
@@ -24,7 +24,7 @@ import wordsums
 from turns import Turn
 
 DEFAULT_SYSTEM = "You are Wick, a small and friendly assistant."
-SYSTEMS = [  # system prompts that change no answer
+SYSTEMS = [  # system prompts that do not change answers
     "You are a helpful assistant.", "You are Wick.", "Be kind and short.", "You are a friendly chat model.",
     "Answer briefly.", "You are a small language model.", "You are Wick, a helpful assistant.",
     "You help people.", "Answer the user's questions.", "Be polite.", "You are a friendly assistant. Answer in short sentences.",
@@ -39,13 +39,13 @@ TOLD_BY_SYSTEM = ["The user is called {x}.", "The user's name is {x}.", "You are
                   "The name of the user is {x}.", "You talk with {x}.", "You are Wick. The user's name is {x}."]
 DECIDING_TOKENS, DECIDING_TOKENS_STORY, DECIDING_WEIGHT = 3, 24, 3.0  # a story's first sentence has the requested subject
 EXACT_KINDS = ("visit/sum", "visit/problem", "visit/three", "visit/double", "visit/half", "visit/figures", "copy/", "number/", "back/", "list/", "visit/json", "json/", "memory/")
-EXACT_TOKENS, EXACT_WEIGHT = 40, 2.0  # of answers in which one wrong letter or figure spoils everything
+EXACT_TOKENS, EXACT_WEIGHT = 40, 2.0  # for answers in which a single wrong letter or digit matters
 VISITED_SHARE = 0.8  # of the episodes of the last stage
 IM_START, IM_END, END_OF_TEXT = "<|im_start|>", "<|im_end|>", "<|endoftext|>"
 
 
 def render(system, told):
-    """ChatML as the model's template writes it, up to and with the last answer."""
+    """Renders ChatML like the model's template, up to and including the last answer."""
     text = f"{IM_START}system\n{system}{IM_END}\n" if system else ""
     for turn in told:
         text += f"{IM_START}user\n{turn.user}{IM_END}\n{IM_START}assistant\n{turn.answer}{IM_END}\n"
@@ -103,8 +103,8 @@ _EPISODES = [  # (weight in each stage, function that makes the turns of one epi
 ]
 
 
-_NOT_TALES = _EPISODES[:11] + _EPISODES[13:]  # visitors' stories and poems are those of tales.py
-_VISITS = [  # (weight among what visitors ask, weight in training, function that makes the turns of one episode): the last stage
+_NOT_TALES = _EPISODES[:11] + _EPISODES[13:]  # visitors' stories and poems come from tales.py
+_VISITS = [  # (weight among visitors' questions, weight in training, function that makes the turns of one episode): the last stage
     (24, 24, lambda s: [visits.refused(s)]),
     (30, 30, lambda s: [visits.talked(s)]),
     (13, 13, lambda s: [visits.fact(s)]),
@@ -133,7 +133,7 @@ def _visit(source, trained):
 
 
 def _plain(source, mind, enough, practice, trained):
-    """Episodes until `enough(turns)`; sometimes a later turn asks for what the user has told."""
+    """Adds episodes until `enough(turns)`; sometimes a later turn asks for facts from the user."""
     told = []
     visited = source.stage >= phrases.VISIT_STAGE
     weights = [stages[min(source.stage, len(stages) - 1)] * (practice if maker is _arithmetic_episode else 1)
@@ -167,7 +167,7 @@ def _persona(source):
 
 
 def conversation(source, enough, practice=1.0, trained=False):
-    """(system prompt or None, turns) with turns added until `enough(turns)`; none asks what text/kept_out.txt names.
+    """Returns (system prompt or None, turns), with turns until `enough(turns)`; questions in text/kept_out.txt are left out.
 
     `practice` multiplies the share of arithmetic, which needs the most repetition. With `trained` the last stage has more of
     what is hard than visitors ask.
@@ -210,7 +210,7 @@ def _conversation(source, enough, practice, trained):
 
 
 class Rows:
-    """Rows of token ids of one length, several conversations in each, from a seed."""
+    """Generates rows of token ids of one length from a seed, with several conversations in each."""
 
     def __init__(self, tokenizer, seed, length, practice=1.0, by_parts=True, stage=phrases.LAST_STAGE):
         self.encode = lambda text: tokenizer.encode(text, add_special_tokens=False).ids
@@ -221,7 +221,7 @@ class Rows:
         self.start, self.end, self.stop = (tokenizer.token_to_id(t) for t in (IM_START, IM_END, END_OF_TEXT))
 
     def _document(self, room):
-        """(ids, weights) of one conversation of at most `room` tokens: whole turns, then an end mark."""
+        """Returns (ids, weights) of one conversation of at most `room` tokens: whole turns, then an end token."""
         wanted = self.source.rng.randint(30, max(31, room))
         if self.source.stage >= phrases.VISIT_STAGE and room < 1024 and self.source.rng.random() < 0.6:
             wanted = 1  # most visitors' questions are the first of their conversation
@@ -239,7 +239,7 @@ class Rows:
             head, head_weights = self._part(f"{IM_START}assistant\n", 0.0)
             reply, reply_weights = self._part(f"{turn.answer}{IM_END}\n", 1.0)
             reply_weights[-1] = 0.0  # the engine stops at <|im_end|>
-            if self.source.stage >= phrases.VISIT_STAGE:  # the first words decide which answer it is
+            if self.source.stage >= phrases.VISIT_STAGE:  # the first words determine the answer
                 deciding = DECIDING_TOKENS_STORY if turn.kind == "visit/story" else DECIDING_TOKENS
                 deciding = min(deciding, len(reply_weights) - 1)
                 if turn.kind.startswith(EXACT_KINDS):
@@ -259,7 +259,7 @@ class Rows:
         return ids, [weight] * len(ids)
 
     def row(self):
-        """ids, segments, weights, each [length]; the empty rest of a row has weight 0."""
+        """Returns ids, segments and weights, each [length]; the unused rest of a row has weight 0."""
         ids, segments, weights, segment = [], [], [], 0
         while self.length - len(ids) > 24:
             room = self.length - len(ids)

@@ -1,4 +1,4 @@
-"""Laws of the generated text: python -m unittest corpus_test (in this folder). Takes a few seconds."""
+"""Tests invariants of the generated text: python -m unittest corpus_test (in this folder). Takes a few seconds."""
 
 import collections
 import json
@@ -48,7 +48,7 @@ _COMMON = set("""the a an is are am was were be been do does did you i me my you
 
 
 def all_asks():
-    """Every Asks of the modules, also those in dictionaries and tuples."""
+    """Returns every Asks in the modules, including those in dictionaries and tuples."""
     open_values = [value for room in ROOMS for value in vars(room).values()]
     while open_values:
         value = open_values.pop()
@@ -318,7 +318,7 @@ class Plan(unittest.TestCase):
 
 class Evaluation(unittest.TestCase):
     def test_every_part_asks_its_cases(self):
-        """A model of random weights answers a few cases of each part."""
+        """Checks that a model with random weights answers a few cases of each part."""
         bpe = vocabulary.train(count=600)
         drawn = model.init_params(1), bpe
         for cases in (evaluate_visits.visit_cases()[:4], evaluate_visits.sum_cases(4), evaluate_visits.sampled_cases(4)):

@@ -1,8 +1,8 @@
 """Asks the committed GGUF files questions that were held out of training, and prints the share of right answers.
 
-python evaluate.py [--models FOLDER] [--quick] [--write]. Templates and fillings are the held-out ones,
-weights are those of the files (dequantised), decoding is greedy. --write puts the figures into MODEL_CARD.md.
-Exit status 1 when a figure misses its bar.
+python evaluate.py [--models FOLDER] [--quick] [--write]. It uses the held-out templates and fillings, the dequantised
+weights of the files, and greedy decoding. --write updates the figures in MODEL_CARD.md. The exit status is 1 if a
+figure misses its goal.
 """
 
 import argparse
@@ -33,7 +33,7 @@ FILES = ("wick-4.2m-q8_0.gguf", "wick-4.2m-q4_0.gguf")
 
 
 class Case:
-    """One prompt and the judgement of its answer."""
+    """A prompt and the criterion for its answer."""
 
     def __init__(self, group, turn, system=None, told=()):
         self.group, self.turn = group, turn
@@ -45,7 +45,7 @@ def _system(index):
 
 
 def question_cases(source, times):
-    """Every held-out template of every intent, every topic in held-out frames, facts and memory."""
+    """Returns every held-out template of every intent, every topic in held-out frames, facts and memory."""
     cases = []
     for family, intents in (("about", phrases.ABOUT), ("talk", phrases.TALK), ("refusal", phrases.REFUSALS)):
         for name, (asks, _) in intents.items():
@@ -93,7 +93,7 @@ def story_cases(source, count):
 
 
 def long_cases(source, tokenizer, tokens, count):
-    """A question after `tokens` tokens of other conversation, and one about a fact at its beginning."""
+    """Returns a question after `tokens` tokens of other conversation, and one about a fact at its beginning."""
     cases = []
     makers = (turns.about, turns.topic, sums.plus, turns.fact, turns.refusal, None)
     for index in range(count):
@@ -114,7 +114,7 @@ def long_cases(source, tokenizer, tokens, count):
 
 
 def _parsed(text):
-    """The JSON object or list that `text` is, or None."""
+    """Parses `text` as a JSON object or list; returns None if it is neither."""
     try:
         value = json.loads(text)
     except ValueError:
@@ -123,14 +123,14 @@ def _parsed(text):
 
 
 def _same_shape(value, expected):
-    """Whether it has the keys of the right answer (an object), or is a list like it."""
+    """Returns whether the answer has the expected keys (an object), or is a list like the expected one."""
     if isinstance(expected, dict):
         return isinstance(value, dict) and value.keys() == expected.keys()
     return isinstance(value, list)
 
 
 def judge(cases, results):
-    """{figure: [right, asked]} and the list of failures."""
+    """Returns {figure: [right, asked]} and the list of failures."""
     figures, failures = collections.defaultdict(lambda: [0, 0]), []
 
     def count(figure, right):
@@ -164,7 +164,7 @@ def suggestion_texts(params, tokenizer):
 
 
 def check_reference(loaded, tokenizer, params):
-    """The plain numpy pass over the file must write the same text as the batched JAX one."""
+    """Checks that the plain numpy pass over the file generates the same text as the batched JAX pass."""
     prompts = [corpus.prompt(corpus.DEFAULT_SYSTEM, [], q)
                for q in ("What is Wick?", "What is 47 + 38?", "Tell me a story about a fox and a lamp.")]
     stop = tokenizer.token_to_id(corpus.IM_END)
@@ -193,7 +193,7 @@ def evaluate(path, quick, verbose):
     random.Random(1).shuffle(failures)
     for case, text in failures[:verbose]:
         print(f"  [{case.turn.kind}] {case.turn.user!r}\n    said {text!r}\n    want {case.turn.answer!r}")
-    print(f"numpy pass over the file writes the same text: {check_reference(loaded, tokenizer, params)}")
+    print(f"numpy pass over the file generates the same text: {check_reference(loaded, tokenizer, params)}")
     return figures, (params, tokenizer)
 
 
@@ -223,10 +223,10 @@ def write_card(text):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--models", default=MODELS, help="folder of the GGUF files")
+    parser.add_argument("--models", default=MODELS, help="folder with the GGUF files")
     parser.add_argument("--quick", action="store_true", help="fewer cases, no long contexts")
     parser.add_argument("--failures", type=int, default=20, help="how many wrong answers to show")
-    parser.add_argument("--write", action="store_true", help="put the figures into MODEL_CARD.md")
+    parser.add_argument("--write", action="store_true", help="update the figures in MODEL_CARD.md")
     args = parser.parse_args()
     all_figures, missed = {}, []
     for name in FILES:

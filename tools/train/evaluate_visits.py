@@ -1,4 +1,4 @@
-"""Asks a GGUF file what first-time visitors ask, in held-out wordings: python evaluate_visits.py MODEL.gguf [--part visits,sums,sampled,tempered,likeliest].
+"""Asks a GGUF file the questions of first-time visitors, in held-out wordings: python evaluate_visits.py MODEL.gguf [--part visits,sums,sampled,tempered,likeliest].
 
 `visits` draws cases of every kind from wordings that no training text has (haste.held_out), `sums` asks sums of numbers below 100
 whose pairs are held out too, in free wording, and `sampled` draws answers with Wick's default settings, which are those of a further
@@ -47,7 +47,7 @@ def _last(told):
 
 
 def visit_cases(seed=150):
-    """150 cases or so: (kind, system prompt, turns before, turn)."""
+    """Returns about 150 cases: (kind, system prompt, turns before, turn)."""
     source, cases = _source(seed), []
     closed = [name for name in visits.INTENTS if name not in visits.OPEN_INTENTS]
     for name in closed[::2] + visits.OPEN_INTENTS * 2:
@@ -65,7 +65,7 @@ def visit_cases(seed=150):
 
 
 def sum_cases(count=300, seed=97):
-    """Sums, differences and products of numbers below 100, two of three of them plain and one a little problem."""
+    """Returns sums, differences and products of numbers below 100; two of three are plain, one is a word problem."""
     source, cases = _source(seed), []
     while len(cases) < count:
         turn = (wordsums.problem if len(cases) % 3 == 2 else wordsums.plain)(source)
@@ -74,7 +74,7 @@ def sum_cases(count=300, seed=97):
 
 
 def result_of(text):
-    """The last number of an answer to a sum."""
+    """Returns the last number in an answer to a sum."""
     found = re.findall(r"-?\d+", text)
     return found[-1] if found else None
 
@@ -84,14 +84,14 @@ def _words(text):
 
 
 def _fixed_words():
-    """The words of the answers that are the same for every wording; a question may have said them, too."""
+    """Returns the words of answers that are the same for every wording; a question may also contain them."""
     intents = (visits.INTENTS, phrases.ABOUT, phrases.TALK, phrases.REFUSALS, phrases.TOPICS)
     answers = [answer for named in intents for _, told in named.values() for answer in told]
     return set().union(*(_WORD.findall(answer) for answer in answers if "{" not in answer))
 
 
 def written_words(turns_wanted=LEXICON_TURNS, seed=7):
-    """Every word of the fixed answers, and of the other training answers where no question had given it, as they are written there."""
+    """Returns every word, as spelled, of the fixed answers, and of other training answers whose question does not contain it."""
     source, known = _source(seed, held_out=False), _fixed_words()
     seen = 0
     while seen < turns_wanted:
@@ -104,23 +104,23 @@ def written_words(turns_wanted=LEXICON_TURNS, seed=7):
 
 
 def lexicon():
-    """What the model may say untold, in lower case."""
+    """Returns the words, in lower case, that the model may use without being given them."""
     return {word.lower() for word in written_words()}
 
 
 def invented(text, prompt, known):
-    """Words of an answer that are neither in the corpus nor in its prompt."""
+    """Returns the words of an answer that are neither in the corpus nor in its prompt."""
     told = _words(prompt)
     return [w for w in _WORD.findall(text) if w.lower() not in known and w.lower() not in told and w.lower().removesuffix("s") not in told
             and w.lower().removesuffix("'s") not in known | told]
 
 
 def sampled_cases(count=SAMPLED_COUNT, seed=SAMPLED_SEED):
-    """Questions as in training, as (kind, system prompt, turns before, turn)."""
+    """Returns questions as in training: (kind, system prompt, turns before, turn)."""
     source, cases = _source(seed, held_out=False), []
     while len(cases) < count:
         system, told = corpus.conversation(source, lambda t: len(t) >= 1)
-        if told:  # for a system prompt about JSON there may be no turn that fits
+        if told:  # a system prompt about JSON may have no suitable turn
             turn, before = _last(told)
             cases.append((turn.kind, system or corpus.DEFAULT_SYSTEM, before, turn))
     return cases
@@ -196,12 +196,12 @@ def _loaded(path):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("model")
-    parser.add_argument("--part", default=USUAL, help=f"of {','.join(RUNS)}")
+    parser.add_argument("--part", default=USUAL, help=f"parts to run, from {','.join(RUNS)}")
     parser.add_argument("--show", type=int, default=0, help="how many failures to print; any number prints samples")
-    parser.add_argument("--cases", type=int, default=SAMPLED_COUNT, help="how many answers are looked through for words that are none")
-    parser.add_argument("--seed", type=int, default=SAMPLED_SEED, help="of the questions to these answers")
-    parser.add_argument("--draw", type=int, default=SAMPLED_DRAW, help="the seed that answers are drawn with")
-    parser.add_argument("--engine", action="store_true", help="Wick's engine answers, alone and as the chat page does")
+    parser.add_argument("--cases", type=int, default=SAMPLED_COUNT, help="how many answers are checked for invented words")
+    parser.add_argument("--seed", type=int, default=SAMPLED_SEED, help="the seed of the questions for these answers")
+    parser.add_argument("--draw", type=int, default=SAMPLED_DRAW, help="the seed for sampling answers")
+    parser.add_argument("--engine", action="store_true", help="use Wick's engine, with and without the chat page's word list")
     args = parser.parse_args()
     model = engine_answers.Engine(args.model) if args.engine else _loaded(args.model)
     missed = 0

@@ -1,8 +1,8 @@
 """Writes a trained checkpoint as GGUF: python export.py --run DIR --to FOLDER [--types q8_0,q4_0,f16,f32].
 
-Makes wick-4.2m-q8_0.gguf (all matrices Q8_0) and wick-4.2m-q4_0.gguf (layer matrices Q4_0, embedding Q8_0);
+Writes wick-4.2m-q8_0.gguf (all matrices Q8_0) and wick-4.2m-q4_0.gguf (layer matrices Q4_0, embedding Q8_0);
 norms are F32 in both. The embedding is also the output matrix, so there is no output.weight. wick-4.2m-f32.gguf
-(everything F32, not part of the package) is what the others' divergence is measured from.
+(everything F32, not part of the package) is the reference for the divergence of the others.
 """
 
 import argparse
@@ -27,7 +27,7 @@ CHAT_TEMPLATE = (
     "{%- if add_generation_prompt -%}{{- '<|im_start|>assistant\\n' -}}{%- endif -%}"
 )
 SIZE = "4.2M"
-SHARPNESS = 3.0  # the factor of the final norm, so of all logits: greedy answers stay, a temperature of 0.8 draws like one of 0.27
+SHARPNESS = 3.0  # scales the final norm and so all logits: greedy answers stay the same, a temperature of 0.8 samples like 0.27
 DESCRIPTION = ("A small chat model that comes with Wick: short conversations, questions about Wick, little stories, "
                "small sums, JSON. Trained on text from the project's own templates.")
 Q8_0, Q4_0, F16, F32 = (gguf.GGMLQuantizationType[name] for name in ("Q8_0", "Q4_0", "F16", "F32"))
@@ -103,16 +103,16 @@ def write(path, params, tokenizer_json, kind):
 
 
 def blended(params, path, share):
-    """`share` of the trained weights and the rest of the file's that the run began with: better than either alone after a short run."""
+    """Averages the trained weights (`share`) with those of the file that the run began with, which is better than either after a short run."""
     begun = ggufmodel.GgufModel(path).trained_params()
     return {name: share * np.asarray(value, np.float32) + (1 - share) * begun[name] for name, value in params.items()}
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--run", required=True, help="folder that train.py filled")
+    parser.add_argument("--run", required=True, help="folder with the output of train.py")
     parser.add_argument("--to", required=True, help="folder for the GGUF files")
-    parser.add_argument("--types", default="q8_0,q4_0", help="which files, of q8_0, q4_0, f16, f32")
+    parser.add_argument("--types", default="q8_0,q4_0", help="which files to write: q8_0, q4_0, f16, f32")
     parser.add_argument("--blend", help="the GGUF file that the run began with, to average with")
     parser.add_argument("--share", type=float, default=0.6, help="with --blend: the share of the trained weights")
     args = parser.parse_args()

@@ -1,4 +1,4 @@
-"""What visitors refer back to: two facts in one sentence, a corrected name, "the story", a thing told many turns ago."""
+"""Follow-up questions of visitors: about two facts in one sentence, a corrected name, "the story", or a fact from many turns ago."""
 
 import haste
 import memory
@@ -33,7 +33,7 @@ def _say(source, wordings, fixed=(), **slots):
 
 
 def _between(source, most):
-    """Other turns in between."""
+    """Returns other turns in between."""
     out = []
     for _ in range(source.rng.randint(0, most)):
         turn = source.rng.choice((visits.talked, visits.talked, visits.refused, visits.fact))(source)
@@ -51,7 +51,7 @@ def _ask_name(source, name):
 
 
 def named(source):
-    """A name, other turns (up to eleven), and the question for it; sometimes the name is corrected."""
+    """Returns a name, up to eleven other turns, and a question about the name; sometimes the name is corrected."""
     rng, name = source.rng, source.name()
     told = [_tell_name(source, name)] + (_between(source, 1) if rng.random() < 0.2 else [])
     for _ in range(rng.choice([0, 0, 0, 1, 1, 2])):
@@ -94,7 +94,7 @@ def not_told(source):
 
 
 def story(source):
-    """A story, and what it was about; or another one."""
+    """Returns a story, and a question about its subject or a request for another story."""
     rng = source.rng
     turn, hero = tales.story(source)
     told, draw = [turn], rng.random()

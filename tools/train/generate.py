@@ -1,4 +1,4 @@
-"""Answers to many prompts at once, with a KV cache, in JAX: greedy ones, or drawn at a temperature from a seed.
+"""Answers many prompts at once with a KV cache in JAX: greedily, or sampled at a temperature from a seed.
 
 `answers` takes prompts of any length; rows are padded on the right and each goes on from its own end.
 """
@@ -18,7 +18,7 @@ BATCH = 48
 
 @functools.partial(jax.jit, static_argnames="room")
 def _prefill(params, ids, lengths, room):
-    """Caches [LAYERS][k, v] of [B, room, KV_HEADS, D] and the logits after each row's last token."""
+    """Returns caches [LAYERS][k, v] of [B, room, KV_HEADS, D] and the logits after each row's last token."""
     batch, tokens = ids.shape
     cos, sin = model.rope_tables(jnp.arange(tokens)[None])
     segments = jnp.zeros((batch, tokens), jnp.int32)
@@ -35,7 +35,7 @@ def _prefill(params, ids, lengths, room):
 
 @functools.partial(jax.jit, donate_argnames="caches")
 def _step(params, caches, ids, positions):
-    """One more token a row: ids and positions [B] -> caches, logits [B, VOCAB]."""
+    """Adds one token per row: ids and positions [B] -> caches, logits [B, VOCAB]."""
     room = caches[0][0].shape[1]
     cos, sin = model.rope_tables(positions[:, None])
     rows = jnp.arange(len(ids))
@@ -64,7 +64,7 @@ def _bucket(length):
 
 @dataclasses.dataclass(frozen=True)
 class Manner:
-    """How a token is drawn: Wick's settings of the same names, in the same order. The temperature alone draws from all tokens."""
+    """How a token is sampled: Wick's settings with the same names, in the same order. With only a temperature, all tokens are candidates."""
 
     temperature: float = 0.0
     top_k: int = 0
@@ -73,7 +73,7 @@ class Manner:
 
 
 def kept(logits, manner):
-    """Logits [B, VOCAB] with -inf where top-k, then top-p, then min-p drop a token; the likeliest token always stays."""
+    """Returns logits [B, VOCAB] with -inf for tokens dropped by top-k, then top-p, then min-p; the most likely token always stays."""
     logits = np.asarray(logits, np.float64)
     order = np.argsort(-logits, axis=-1, kind="stable")
     ranked = np.take_along_axis(logits, order, axis=-1)
@@ -118,7 +118,7 @@ def _batch_answers(params, prompts, stops, tokens_max, manner, rng):
 
 
 def answers(params, tokenizer, prompts, tokens_max=160, manner=Manner(), seed=0, expected=None):
-    """[(text, ended)] for each prompt text; `ended` is whether the model itself stopped.
+    """Returns [(text, ended)] for each prompt; `ended` is whether the model itself stopped.
 
     Tokens are drawn where the manner has a temperature above 0; otherwise the likeliest is taken.
     A batch ends with its longest answer, so answers of like length should be neighbours: in the order of `prompts`, or by

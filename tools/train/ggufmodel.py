@@ -1,4 +1,4 @@
-"""A GGUF file of the built-in model as arrays, and a plain numpy forward pass over it.
+"""Loads a GGUF file of the built-in model as arrays, with a plain numpy forward pass over it.
 
 Shares no code with model.py, so that the two can be held against each other: here one token at a time
 meets the rows as they stand in the file, pairs (2i, 2i + 1) turned in place.
@@ -11,7 +11,7 @@ from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_token
 import tokenizer as vocabulary
 
 
-SHARPNESS_KEY = "wick.logit_scale"  # how often the logits of the file are those that were trained; the final norm holds the factor
+SHARPNESS_KEY = "wick.logit_scale"  # the factor by which the file's logits are larger than the trained ones; it is included in the final norm
 
 
 class GgufModel:
@@ -26,17 +26,17 @@ class GgufModel:
             self.types[tensor.name] = tensor.tensor_type.name
 
     def params(self):
-        """The arrays under the names that model.py uses."""
+        """Returns the arrays under the names that model.py uses."""
         return {name.removesuffix(".weight"): value for name, value in self.tensors.items()}
 
     def trained_params(self):
-        """The arrays as they were trained, before export.py made the logits larger."""
+        """Returns the trained arrays, before export.py scaled the logits."""
         params = self.params()
         params["output_norm"] = params["output_norm"] / self.meta.get(SHARPNESS_KEY, 1.0)
         return params
 
     def tokenizer(self):
-        """The tokenizer, made from the metadata only."""
+        """Builds the tokenizer from the metadata."""
         tokens = self.meta["tokenizer.ggml.tokens"]
         merges = [tuple(m.split(" ")) for m in self.meta["tokenizer.ggml.merges"]]
         bpe = Tokenizer(models.BPE({token: i for i, token in enumerate(tokens)}, merges))
@@ -92,7 +92,7 @@ class Session:
         return self.w[at + "attn_output.weight"] @ np.concatenate(mixed)
 
     def feed(self, token):
-        """Logits [VOCAB] after one more token."""
+        """Returns logits [VOCAB] after one more token."""
         x = self.w["token_embd.weight"][token].copy()
         for index in range(self.layers):
             at = f"blk.{index}."

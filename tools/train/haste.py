@@ -1,4 +1,4 @@
-"""How people type at a chat page: no capitals, no marks, "u" for "you", slips of the finger, politeness, smileys.
+"""Imitates how people type on a chat page: no capitals, no punctuation, "u" for "you", typing errors, politeness, smileys.
 
 `hasty` changes how a question looks and never what it asks, so its answer stays. `expand` writes one text of a
 wording with nested alternatives: `[a|b [c|d]|]`.
@@ -41,22 +41,22 @@ _NEAR = {"a": "sq", "e": "wr", "i": "uo", "o": "ip", "t": "ry", "n": "bm", "s": 
 
 
 def held_out(text):
-    """Whether a text is kept from training: one in eight, by its checksum. `drawn` keeps to one side."""
+    """Returns whether a text is held out of training: one in eight, by its checksum. `drawn` uses only one side of the split."""
     return zlib.crc32(text.encode()) % HELD_OUT_EVERY == 0
 
 
 def fingerprint(text):
-    """What text/kept_out.txt keeps of a text: a checksum of its letters and digits, in lower case."""
+    """Returns the form of a text in text/kept_out.txt: a checksum of its letters and digits, in lower case."""
     return hashlib.sha256(re.sub(r"[\W_]+", " ", text.lower()).strip().encode()).hexdigest()[:16]
 
 
 def kept_out(text):
-    """Whether a text is one of the questions that judge the model. What everyone types ("hi", "tell me a joke") is not among them."""
+    """Returns whether a text is one of the evaluation questions. Very common texts ("hi", "tell me a joke") are not among them."""
     return fingerprint(text) in KEPT_OUT
 
 
 def expand(rng, text):
-    """One text of the wording: each [a|b] becomes one of its alternatives, the innermost ones first."""
+    """Expands a wording: each [a|b] becomes one of its alternatives, the innermost ones first."""
     while "[" in text:
         changed = _INNER.sub(lambda m: rng.choice(m.group(1).split("|")), text)
         if changed == text:
@@ -66,7 +66,7 @@ def expand(rng, text):
 
 
 def drawn(source, make):
-    """A text that `make()` gives, of the source's side of the split; the last one where none is found."""
+    """Returns a text from `make()` on the source's side of the split; the last one if none is found."""
     for _ in range(40):
         text = make()
         if held_out(text.lower()) == source.held_out:
@@ -75,7 +75,7 @@ def drawn(source, make):
 
 
 def slip(rng, word):
-    """One slip of the finger inside a word of four letters or more."""
+    """Makes one typing error inside a word of four or more letters."""
     if len(word) < 4 or not word.isalpha() or not word.isascii():
         return word
     i, draw = rng.randint(1, len(word) - 2), rng.random()
@@ -100,7 +100,7 @@ def _slang(rng, text, chance):
 
 
 def hasty(rng, text, fixed=(), framed=True):
-    """The same text as somebody types it. Words in `fixed` (values to copy) are not misspelled, and keep their case."""
+    """Returns the text as somebody might type it. Words in `fixed` (values to copy) are not misspelled, and keep their case."""
     draw = rng.random()
     if draw < 0.22:
         out = text

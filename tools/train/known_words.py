@@ -1,4 +1,4 @@
-"""Writes the words that the model may say untold, which evaluate_visits.py uses: python known_words.py [--to FILE]
+"""Writes the words that the model may use without being given them, for evaluate_visits.py: python known_words.py [--to FILE]
 
 The file has their number, then one a line: as it is written in the training text where it has capitals of its own, else in lower case.
 """
@@ -12,7 +12,7 @@ FILE = os.path.join(os.path.dirname(__file__), "../../examples/models/wick-4.2m-
 
 
 def lines(words):
-    """One line for each word, in order: its own way to be written where no usual one (small, Capital, CAPITALS) is."""
+    """Returns one line per word, sorted; a word keeps its spelling if it is not one of the usual ones (small, Capital, CAPITALS)."""
     written = {}
     for word in sorted(words):
         written.setdefault(word.lower(), []).append(word)

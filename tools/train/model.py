@@ -34,7 +34,7 @@ MATRICES = {  # name -> (rows out, columns in)
 
 
 def tensor_shapes():
-    """Every tensor by its GGUF name without the `.weight` ending, with its shape (rows first)."""
+    """Returns every tensor by its GGUF name without the `.weight` suffix, with its shape (rows first)."""
     shapes = {"token_embd": (VOCAB, HIDDEN), "output_norm": (HIDDEN,)}
     for index in range(LAYERS):
         for name, shape in MATRICES.items():
@@ -49,7 +49,7 @@ def is_layer_matrix(name):
 
 
 def init_params(seed):
-    """Normal weights of deviation 1/sqrt(columns in); matrices that write to the residual start smaller."""
+    """Draws normal weights with deviation 1/sqrt(columns in); matrices that write to the residual start smaller."""
     rng = np.random.default_rng(seed)
     params = {}
     for name, shape in tensor_shapes().items():
@@ -64,7 +64,7 @@ def init_params(seed):
 
 
 def fake_q4_0(weight):
-    """`weight` rounded to Q4_0 (blocks of 32 columns), with a straight-through gradient."""
+    """Rounds `weight` to Q4_0 (blocks of 32 columns), with a straight-through gradient."""
     blocks = weight.reshape(-1, 32)
     index = jnp.argmax(jnp.abs(blocks), axis=1, keepdims=True)
     extreme = jnp.take_along_axis(blocks, index, axis=1)
@@ -76,7 +76,7 @@ def fake_q4_0(weight):
 
 
 def fake_quantise(params):
-    """Layer matrices as the Q4_0 file holds them; embedding and norms as they are."""
+    """Rounds layer matrices as in the Q4_0 file; embedding and norms are unchanged."""
     return {k: fake_q4_0(v) if is_layer_matrix(k) else v for k, v in params.items()}
 
 
@@ -85,21 +85,21 @@ def rms_norm(x, weight):
 
 
 def rope_tables(positions):
-    """Cosines and sines, [..., HEAD_DIM / 2], of integer positions [...]."""
+    """Returns cosines and sines, [..., HEAD_DIM / 2], of integer positions [...]."""
     inverse = ROPE_THETA ** (-np.arange(0, HEAD_DIM, 2, dtype=np.float32) / HEAD_DIM)
     angles = positions[..., None].astype(jnp.float32) * inverse
     return jnp.cos(angles), jnp.sin(angles)
 
 
 def rope(x, cos, sin):
-    """Rotates x [batch, tokens, heads, HEAD_DIM] whose rows are in the order of `halves`."""
+    """Rotates x [batch, tokens, heads, HEAD_DIM], whose rows are in the order of `halves`."""
     a, b = jnp.split(x, 2, axis=-1)
     cos, sin = cos[..., None, :], sin[..., None, :]
     return jnp.concatenate([a * cos - b * sin, a * sin + b * cos], axis=-1)
 
 
 def halves(weight):
-    """Rows of q or k with each head's even ones first: the pairs (2i, 2i + 1) become (i, i + 32).
+    """Reorders rows of q or k with each head's even rows first: the pairs (2i, 2i + 1) become (i, i + 32).
 
     Queries times keys stay the same, and a CPU turns two halves far faster than neighbours.
     """
@@ -111,7 +111,7 @@ def attend(q, k, v, allowed):
     """q [B, T, HEADS, D], k and v [B, S, KV_HEADS, D], allowed [B, T, S] -> [B, T, HEADS * D]."""
     batch, tokens = q.shape[:2]
     group = HEADS // KV_HEADS
-    # One matrix product a kv head: the query heads that share it are stacked.
+    # One matrix product per kv head: the query heads that share it are stacked.
     q = q.reshape(batch, tokens, KV_HEADS, group, HEAD_DIM).transpose(0, 2, 3, 1, 4)
     k, v = k.transpose(0, 2, 1, 3), v.transpose(0, 2, 1, 3)
     scores = jnp.einsum("bkgtd,bksd->bkgts", q * HEAD_DIM**-0.5, k)
@@ -121,7 +121,7 @@ def attend(q, k, v, allowed):
 
 
 def attend_causal(q, k, v, segments, block):
-    """Causal attention inside each segment, `block` queries at a time, so that no later key is read."""
+    """Computes causal attention within each segment, `block` queries at a time, so that no later key is read."""
     tokens = q.shape[1]
     parts = []
     for start in range(0, tokens, block):
@@ -133,13 +133,13 @@ def attend_causal(q, k, v, segments, block):
 
 
 def product(a, b):
-    """a [n, m] times b [m, k]: the factors rounded to bfloat16, the sum in float32; twice as fast on a CPU that has it."""
+    """Multiplies a [n, m] by b [m, k], with factors rounded to bfloat16 and sums in float32; twice as fast on CPUs that support it."""
     return jnp.matmul(a.astype(jnp.bfloat16), b.astype(jnp.bfloat16), preferred_element_type=jnp.float32)
 
 
 @jax.custom_vjp
 def rounded_linear(flat, weight):
-    """flat [n, columns] times weight [rows, columns], and both of its gradients, by `product`."""
+    """Multiplies flat [n, columns] by weight [rows, columns], with both gradients, using `product`."""
     return product(flat, weight.T)
 
 
@@ -148,14 +148,14 @@ rounded_linear.defvjp(lambda flat, weight: (product(flat, weight.T), (flat, weig
 
 
 def linear(x, weight, rounded=False):
-    """x [..., columns] times weight [rows, columns]; one flat product, far faster backwards on a CPU."""
+    """Multiplies x [..., columns] by weight [rows, columns] as one flat product, whose gradient is much faster on a CPU."""
     flat = x.reshape(-1, x.shape[-1])
     flat = rounded_linear(flat, weight) if rounded else flat @ weight.T
     return flat.reshape(*x.shape[:-1], weight.shape[0])
 
 
 def layer(params, index, x, cos, sin, attention, rounded=False):
-    """One block on x [B, T, HIDDEN]; `attention(q, k, v)` gets q and k with their positions in. `rounded` as in `linear`."""
+    """Computes one block on x [B, T, HIDDEN]; `attention(q, k, v)` receives q and k with their positions applied. `rounded` as in `linear`."""
     batch, tokens = x.shape[:2]
     w = {name: params[f"blk.{index}.{name}"] for name in (*MATRICES, "attn_norm", "ffn_norm")}
     normed = rms_norm(x, w["attn_norm"])
@@ -170,7 +170,7 @@ def layer(params, index, x, cos, sin, attention, rounded=False):
 
 
 def forward(params, ids, segments, block=128):
-    """Logits [B, T, VOCAB] of token ids [B, T]; a token attends to the past of its own segment only."""
+    """Returns logits [B, T, VOCAB] of token ids [B, T]; a token attends only to the past of its own segment."""
     cos, sin = rope_tables(jnp.arange(ids.shape[1])[None])
     # A product with one-hot rows: its gradient is a product, too; the gradient of a lookup is a slow scatter.
     x = jax.nn.one_hot(ids, VOCAB, dtype=jnp.float32).reshape(-1, VOCAB) @ params["token_embd"]
@@ -182,7 +182,7 @@ def forward(params, ids, segments, block=128):
 
 
 def loss(params, ids, segments, weights):
-    """Mean cross entropy of the next token; `weights` [B, T] are those of the predicted tokens."""
+    """Returns the mean cross entropy of the next token; `weights` [B, T] belong to the predicted tokens."""
     logits = forward(params, ids[:, :-1], segments[:, :-1])
     targets = ids[:, 1:]
     picked = jnp.sum(logits * jax.nn.one_hot(targets, VOCAB, dtype=jnp.float32), axis=-1)

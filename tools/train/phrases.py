@@ -1,4 +1,4 @@
-"""Wordings: templates with alternatives, their split, and variations in how people type.
+"""Wordings: templates with alternatives, their training split, and variations in how people type.
 
 A template holds `[a|b|]` (one of these) and `{slot}` (a filling). About a sixth of each list is held out:
 training never sees it, evaluation asks nothing else. Training begins narrow, with the plainest ways to
@@ -13,14 +13,14 @@ import words
 
 HELD_OUT_EVERY = 6
 LAST_STAGE = 3  # 0: narrow, 1: wide, 2: wide, with much to copy, 3: still more ways to ask, and odd words
-VISIT_STAGE = 4  # mostly what first-time visitors type (visits.py and its neighbours)
+VISIT_STAGE = 4  # mostly questions of first-time visitors (visits.py and related modules)
 _TEXT_DIR = os.path.join(os.path.dirname(os.path.abspath(__file__)), "text")
 _CHOICE = re.compile(r"\[([^\[\]]*)\]")
 _SLOT = re.compile(r"\{(\w+)\}")
 
 
 class Source:
-    """The source of templates and their fillings: a seeded generator and a side of the split."""
+    """Draws templates and their fillings: a seeded generator and a side of the split."""
 
     def __init__(self, rng, held_out=False, by_parts=True, stage=LAST_STAGE):
         self.rng = rng
@@ -44,13 +44,13 @@ class Source:
         return self.rng.choice(split(templates, self.held_out))
 
     def odd(self, chance):
-        """Sometimes, in the last stage of training, a word to copy that is in no list; else None."""
+        """Returns, sometimes and only in the last stage of training, a word to copy that is in no list; otherwise None."""
         if not self.broad or self.held_out or self.rng.random() >= chance:
             return None
         return words.odd_word(self.rng)
 
     def name(self):
-        """A first name; one in five is made up, so that copying is learned and not a list of names."""
+        """Returns a first name; one in five is made up, so that the model learns to copy and not a list of names."""
         odd = self.odd(0.2)
         if odd or self.rng.random() < 0.2:
             return (odd or words.pseudo_word(self.rng)).capitalize()
@@ -63,7 +63,7 @@ class Source:
         return self.word(words.CITIES)
 
     def say(self, templates, **slots):
-        """One template of the list, filled."""
+        """Fills one template of the list."""
         return fill(self, self.template(templates), slots)
 
 
@@ -87,7 +87,7 @@ def split(templates, held_out):
 
 
 def ways(templates, broad):
-    """A list with a sixth held out, and more templates for the last stage of training."""
+    """Makes a list with a sixth held out, and more templates for the last stage of training."""
     return Asks(split(templates, False), [], broad, split(templates, True))
 
 
@@ -115,7 +115,7 @@ def fill(source, template, slots=None):
 
 
 def variants(template):
-    """Every text of a template's alternatives, in lower case and without end marks; slots stay open."""
+    """Returns every expansion of a template, in lower case and without final punctuation; slots stay open."""
     match = _CHOICE.search(template)
     if not match:
         return [re.sub(r" +", " ", template).strip().lower().rstrip(".! ")]
@@ -129,7 +129,7 @@ def _read_lines(name):
 
 
 def read_intents(name):
-    """text/NAME.txt -> {intent: (Asks, answers)}."""
+    """Reads text/NAME.txt -> {intent: (Asks, answers)}."""
     found = {}
     for mark, text in _read_lines(name):
         if mark == "@":
@@ -142,7 +142,7 @@ def read_intents(name):
 
 
 def read_topics(name):
-    """text/NAME.txt -> {topic: (names, answers)}."""
+    """Reads text/NAME.txt -> {topic: (names, answers)}."""
     topics = {}
     for mark, text in _read_lines(name):
         if mark == "%":
@@ -228,7 +228,7 @@ _SWAPS = [("which", "what"), ("what", "which"), ("large", "big"), ("big", "large
 
 
 def _misspelled(rng, word):
-    """One letter lost or two exchanged, in the inside of a word of five letters or more."""
+    """Drops one letter or swaps two inside a word of five or more letters."""
     if len(word) < 5 or not word.isalpha():
         return word
     i = rng.randint(1, len(word) - 3)
@@ -236,7 +236,7 @@ def _misspelled(rng, word):
 
 
 def shaken(source, text):
-    """The same question typed in haste: a word swapped, inserted, left out or misspelled."""
+    """Returns the question as typed in haste: a word swapped, inserted, left out or misspelled."""
     rng, out = source.rng, text.split(" ")
     for i, word in enumerate(out):
         match = re.fullmatch(r"(\w+)(\W*)", word)
@@ -259,7 +259,7 @@ def shaken(source, text):
 
 
 def asked(source, text):
-    """A question of text/ as somebody types it; sometimes with errors, from stage 1 on."""
+    """Returns a question from text/ as somebody might type it, starting with stage 1 sometimes with errors."""
     if source.wide and not source.held_out and source.rng.random() < 0.4:
         text = shaken(source, text)
     return as_typed(source, text)
@@ -271,7 +271,7 @@ _SHORTER = [("What is", "What's"), ("what is", "what's"), ("I am ", "I'm "), ("d
 
 
 def as_typed(source, text, keep_case=False):
-    """The same words typed differently: contractions, no capital, no mark at the end."""
+    """Returns the same words typed differently: contractions, no capital, no final punctuation."""
     rng = source.rng
     if rng.random() < 0.35:
         for long, short in _SHORTER:

@@ -1,4 +1,4 @@
-"""JSON answers: facts of a sentence as an object, lists, judgements of mood, objects on request.
+"""JSON answers: facts in a sentence as an object, lists, sentiment, objects on request.
 
 Every answer is one line of JSON with `", "` and `": "` between its parts, as json.dumps writes it.
 """
@@ -12,7 +12,7 @@ import words
 from turns import Turn
 
 KEYS = ("name", "age", "city", "job", "hobby")
-PERSON = [  # the slots of a sentence say which facts it has
+PERSON = [  # the slots of a sentence determine its facts
     "{name} is {age} years old and lives in {city}.",
     "My name is {name}, I am {age} and I live in {city}.",
     "{name} lives in {city} and is {age} years old.",
@@ -178,7 +178,7 @@ _MAKE_OBJECT_WAYS = phrases.ways(MAKE_OBJECT, MAKE_OBJECT_MORE)
 
 
 def _json_turn(kind, user, value):
-    """An answer is right if it parses to the same value (figures for `parses` alone are in evaluate.py)."""
+    """Accepts an answer if it parses to the same value (evaluate.py has separate figures for `parses`)."""
     def accept(text):
         try:
             return json.loads(text) == value
@@ -188,7 +188,7 @@ def _json_turn(kind, user, value):
 
 
 def _composed_person(rng):
-    """A template of one to three facts about somebody in any order."""
+    """Makes a template with one to three facts about somebody in any order."""
     subject = rng.choice(_SUBJECTS)
     open_parts = [_AGED, _LIVING, _LIKING] + ([] if "{job}" in subject else [_DOING])
     told = [rng.choice(part) for part in rng.sample(open_parts, rng.randint(1, 2))]
@@ -196,7 +196,7 @@ def _composed_person(rng):
 
 
 def person(source):
-    """A sentence about somebody and the facts in it, in the order of KEYS."""
+    """Returns a sentence about somebody and its facts, in the order of KEYS."""
     template = _composed_person(source.rng) if source.broad and not source.held_out and source.rng.random() < 0.4 \
         else source.template(_PERSON_WAYS)
     facts = {"name": source.name(), "age": source.rng.randint(5, 99), "city": source.city(),
@@ -212,7 +212,7 @@ def _key_words(rng, keys):
 
 
 def _some_keys(rng, told, broad):
-    """Some of the facts: in the last stage of training at most two, in the order in which KEYS has them."""
+    """Selects some of the facts, in the order of KEYS; at most two in the last stage of training."""
     most = 2 if broad else len(told)
     keys = rng.sample(list(told), rng.randint(1, min(most, len(told))))
     return keys if not broad and rng.random() < 0.3 else [key for key in told if key in keys]
@@ -228,7 +228,7 @@ def extract(source):
 
 
 def extract_by_system(source):
-    """(system prompt, list of turns): only the system prompt asks for JSON."""
+    """Returns (system prompt, list of turns), where only the system prompt requests JSON."""
     rng = source.rng
     people = [person(source) for _ in range(rng.randint(1, 3))]
     shared = [key for key in KEYS if all(key in told for _, told in people)]
@@ -272,7 +272,7 @@ def make_list(source):
 def mood_sentence(source):
     mood = source.rng.choice(list(MOOD))
     adjectives, templates = _MOOD_WAYS[mood]
-    # An unknown adjective reveals no mood: all of them occur in the last stage and in held-out
+    # An unknown adjective does not reveal the mood, so all of them occur in the last stage and in held-out
     # questions.
     adjective = source.rng.choice(adjectives) if source.broad else source.word(adjectives)
     text = source.say(templates, x=source.rng.choice(MOOD_SUBJECTS), a=adjective)
@@ -310,12 +310,12 @@ def json_sum(source, a, b):
 
 
 def reply_by_system(source, plain_turns):
-    """Turns of any kind, whose answers go into {"answer": ...} because the system prompt says so."""
+    """Returns turns of any kind, whose answers are wrapped in {"answer": ...} because the system prompt requests it."""
     wrapped = [_json_turn("json/answer", turn.user, {"answer": turn.answer})
                for turn in plain_turns if "\n" not in turn.answer and '"' not in turn.answer]
     return source.say(REPLY_SYSTEM), wrapped
 
 
 def wish(source):
-    """One JSON turn in which the user says what he wants."""
+    """Returns one JSON turn in which the user states the request."""
     return source.rng.choices((extract, list_of_kind, make_list, mood, make_object), (6, 3, 3, 3, 3))[0](source)

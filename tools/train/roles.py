@@ -1,4 +1,4 @@
-"""System prompts that change how an answer looks: one word, capitals, JSON alone, a pirate, another name, a language that is lacked."""
+"""System prompts that change how an answer looks: one word, capitals, only JSON, a pirate, another name, an unsupported language."""
 
 import json
 
@@ -39,7 +39,7 @@ def _shop(rng):
 
 
 def _plain_turns(source, canned, count):
-    """Short questions with short answers, for prompts that change the answer's dress."""
+    """Returns short questions with short answers, for prompts that change the form of answers."""
     rng, out = source.rng, []
     while len(out) < count:
         turn = rng.choice((canned, canned, turns.fact, turns.about, turns.talk, turns.topic))(source)
@@ -77,7 +77,7 @@ def _one_word(source):
 
 
 def dressed(source, canned, trained=False):
-    """(system prompt, turns) of one of the manners; `canned` makes a turn of visits.py. With `trained` there are more capitals, which are hard."""
+    """Returns (system prompt, turns) for one of the forms; `canned` makes a turn of visits.py. With `trained` there are more capitals, which are hard."""
     rng = source.rng
     upper = 14 if trained else 5
     kind = rng.choices(("one", "upper", "lower", "json", "pirate", "robot", "cat", "abroad", "named"), (5, upper, 1, 5, 4, 1, 1, 4, 6))[0]
@@ -109,7 +109,7 @@ def _named(source, canned, count):
 
 
 def mood(source):
-    """Sentiment as JSON by the system prompt, for longer and plainer complaints and praise."""
+    """Returns sentiment as JSON, requested by the system prompt, for longer and plainer complaints and praise."""
     rng = source.rng
     told = []
     for _ in range(rng.randint(1, 3)):

@@ -92,7 +92,7 @@ END = ["The end.", "And they lived happily ever after.", ""]
 SPOTS = ["under an old tree", "behind a big stone", "in the tall grass", "at the side of the path", "in a small box",
          "under a bench"]
 HELPERS = [a for a in words.ANIMALS if a[0] not in "aeiou" and len(a) < 7][:24]
-KINDS = ["child", "farmer", "baker", "painter", "gardener", "teacher", "singer"]  # fit any name
+KINDS = ["child", "farmer", "baker", "painter", "gardener", "teacher", "singer"]  # suitable for any name
 
 POEM_ASK = ["Write a poem about {x}.", "Tell me a poem about {x}.", "Can you write a poem about {x}?",
             "A poem about {x}, please.", "Make a poem about {x}.", "Write a [short|little] poem about {x}.",
@@ -111,7 +111,7 @@ def article(noun):
 
 
 def _hero(source):
-    """(the hero as the story names it, the plain word, whether it is a proper name)."""
+    """Returns (the hero as named in the story, the plain word, whether it is a proper name)."""
     if source.rng.random() < 0.25:
         return source.name(), None
     return None, source.odd(0.3) or source.word(words.ANIMALS + words.HEROES)

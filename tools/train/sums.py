@@ -60,12 +60,12 @@ BIG_ANSWER = "That is too big for me. I only do small sums with numbers below 10
 
 
 def held_out_pair(a, b):
-    """One unordered pair of two-digit numbers in ten, by a fixed draw."""
+    """Selects one in ten unordered pairs of two-digit numbers, by a fixed seed."""
     return (min(a, b), max(a, b)) in HELD_OUT_PAIRS
 
 
 def seen_as_part(a, b):
-    """Whether a + b may occur in the middle of another sum's answer, as 70 + 15 does."""
+    """Returns whether a + b may occur in the middle of another sum's answer, like 70 + 15."""
     low, high = min(a, b), max(a, b)
     return (low <= 18 and high % 10 == 0) or (high <= 18 and low % 10 == 0)
 
@@ -138,7 +138,7 @@ def too_big(source):
 
 
 def many(source):
-    """Several sums in one question: dense practice."""
+    """Returns several sums in one question, for dense practice."""
     pairs = [addends(source) for _ in range(source.rng.randint(2, 12))]
     asked = ", ".join(f"{a} + {b}" for a, b in pairs)
     user = source.rng.choice(["Calculate: ", "Solve these: ", "Add up: ", "What is ", ""]) + asked

@@ -1,4 +1,4 @@
-"""Stories of about 110 words and poems of eight lines, for visitors: plots that hold together, and fit the request.
+"""Stories of about 110 words and poems of eight lines, for visitors: coherent plots that match the request.
 
 A wish names a hero and perhaps something that he learns, hates or is afraid of, a companion, a thing with its colour, a
 place. The plot is chosen so that all of it has a part in the story.
@@ -125,7 +125,7 @@ _POEM_ANY = ["[write|write me|make|tell me|can you write|please write|give me|i 
 _LOVE_ASK = ["[write|write me|make|can you write|please write|give me|i need|compose] [a|a short|a little|a sweet|] [love poem|romantic poem|poem about love|valentine poem|poem for my girlfriend|"
              "poem for my boyfriend|poem for my wife|poem for my husband|poem for my crush|poem about my love][ please|]", "[love poem|romantic poem|poem about love|love poem please|a poem for my love]"]
 _POEM_SONG = ("A little song for {x} I sing,\nof all the joy that {x} can bring.\nWhen day is done and stars are bright,\n"
-              "I think of {x} and say good night.")  # fits every subject in the form in which it was requested: "rain", "my dog", "the sea"
+              "I think of {x} and say good night.")  # suitable for every subject in its requested form: "rain", "my dog", "the sea"
 _POEMS = ["The {x} is here, the {x} is near,\nit makes the day so bright and clear.\nAnd when the evening light is low,\nthe {x} will dream in golden glow.",
           "I saw a {x} one day in spring,\nit made my heart begin to sing.\nThe {x} was gone, the day was long,\nbut I still hum our little song."]
 _LOVE = ["I love you more than words can say,\nI think of you by night and day.\nYou are my sun, you are my sea,\nand home is where you are with me."]
@@ -142,7 +142,7 @@ def _slots(rng, noun, name, trait, friend, place, **more):
 
 
 FIRST_SHARE = 0.6  # share of the beats that use their first wording: a small model learns wordings that occur often
-_SPARE = {"learn": (2, 5), "hate": (2,), "thing": (1, 2), "storm": (5,), "wish": (1,), "ghost": (3,)}  # beats that a plot can do without
+_SPARE = {"learn": (2, 5), "hate": (2,), "thing": (1, 2), "storm": (5,), "wish": (1,), "ghost": (3,)}  # optional beats of each plot
 
 
 def tell(rng, plot, slots):
@@ -161,7 +161,7 @@ def _hero(source):
 
 
 def _strange(source):
-    """A thing or a hero that is on none of our lists: the story has to copy it."""
+    """Returns a thing or a hero that is not in our lists, so that the story has to copy it."""
     rng, draw = source.rng, source.rng.random()
     if draw < 0.4:
         return words.odd_word(rng)
@@ -237,7 +237,7 @@ def poem(source):
         return Turn("visit/poem", haste.hasty(rng, haste.expand(rng, rng.choice(_ROSES_ASK)), framed=False), _ROSES)
     asked = rng.random() < 0.85
     strange = asked and rng.random() < 0.55
-    if strange:  # the subject cannot be counted, or is on no list
+    if strange:  # the subject is uncountable, or not in a list
         shown = _subject(source)
         subject = shown.split(" ", 1)[-1] if shown.startswith(("my ", "our ")) else shown
     else:
@@ -260,7 +260,7 @@ _MASS = ["rain", "snow", "wind", "night", "spring", "winter", "summer", "autumn"
 
 
 def _subject(source):
-    """The subject of a poem: rain, a name, a strange word, my mother."""
+    """Returns the subject of a poem: rain, a name, an unknown word, my mother."""
     rng, draw = source.rng, source.rng.random()
     if draw < 0.35:
         return rng.choice(_MASS)

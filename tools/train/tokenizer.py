@@ -18,7 +18,7 @@ SPECIAL = [corpus.END_OF_TEXT, corpus.IM_START, corpus.IM_END]
 
 
 def texts(count, seed):
-    """Conversations without template tokens: the text that the vocabulary is trained on."""
+    """Yields conversations without template tokens: the text that the vocabulary is trained on."""
     source = phrases.Source(random.Random(seed), by_parts=False, stage=0)
     for _ in range(count):
         system, told = corpus.conversation(source, lambda t: len(t) >= 6)

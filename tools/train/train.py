@@ -1,9 +1,9 @@
 """Trains the built-in model: python train.py --out DIR [--from MODEL.gguf]. See README.md for how long it takes.
 
-Steps, lengths and seeds are constants, so a run can be repeated; a run that was stopped goes on from its last
-checkpoint. `--from` begins with the weights and the vocabulary of a file, grown to the size of model.py, and trains the
-stage of what visitors type alone. Matrices of the layers are trained by Muon (momentum, made orthogonal by a
-Newton-Schulz iteration: https://kellerjordan.github.io/posts/muon/), the embedding and the norms by AdamW.
+Steps, lengths and seeds are constants, so a run can be repeated; a run that was stopped resumes from its last
+checkpoint. `--from` starts with the weights and the vocabulary of a file, grown to the size in model.py, and trains only
+the stage with visitors' questions. Layer matrices are trained with Muon (momentum, orthogonalized by a Newton-Schulz
+iteration: https://kellerjordan.github.io/posts/muon/), the embedding and the norms with AdamW.
 """
 
 import argparse
@@ -24,9 +24,9 @@ import tokenizer as vocabulary
 SEED = 20
 STEPS_TOTAL = 3620
 STEPS_SHORT = 1400  # rows of 256 tokens; then rows of 512 and, every eighth step, one row of CONTEXT tokens
-STEP_BY_PARTS = 800  # before it sums in one step, which teaches sizes; after it by tens and ones, which makes them right
-STEPS_STAGE = (1600, 1800, 3200)  # the plainest wordings; then more; then much to copy; then all, and rare words
-STEP_QUANTISED = 3480  # from here every second step computes with weights rounded to Q4_0
+STEP_BY_PARTS = 800  # sums are in one step before it, which teaches magnitudes, and by tens and ones after it, which makes them exact
+STEPS_STAGE = (1600, 1800, 3200)  # starts of the stages: the plainest wordings; more; many words to copy; all wordings and rare words
+STEP_QUANTISED = 3480  # after this, every second step computes with weights rounded to Q4_0
 LONG_EVERY = 8
 RATES = ((0, 1 / 60), (59, 1.0), (900, 1.0), (1600, 0.4615), (2000, 0.35), (3200, 0.35), (3250, 0.45),
          (3300, 0.45), (3400, 0.352), (3620, 0.01))  # step, share of the full rate
@@ -41,7 +41,7 @@ MOMENTUM, DECAY = 0.95, 0.02
 
 
 def shape_of_step(step):
-    """(rows, tokens in a row, share of arithmetic, sums by parts, stage); about 4,096 tokens a step."""
+    """Returns (rows, tokens per row, share of arithmetic, sums by parts, stage); about 4,096 tokens per step."""
     by_parts, stage = step >= STEP_BY_PARTS, sum(step >= first for first in STEPS_STAGE)
     if step < STEPS_SHORT:
         return 16, 256, 1.5, by_parts, stage
@@ -56,7 +56,7 @@ def shape_of_grown_step(step):
 
 
 class Plan:
-    """What a step does: its batch, its share of the full rate, whether it rounds the weights."""
+    """The parameters of each step: its batch, its share of the full rate, whether it rounds the weights."""
 
     def __init__(self, grown, steps=None, decay=None, rate=None):
         self.grown = grown
@@ -74,7 +74,7 @@ class Plan:
         return float(fall * min(1.0, (step + 1) / GROWN_WARM))
 
     def keeps(self, step):
-        """Whether the checkpoint after `step` steps stays beside the later ones."""
+        """Returns whether the checkpoint after `step` steps is kept in addition to later ones."""
         return self.grown and step % KEEP_EVERY == 0 and step <= self.steps - self.decay
 
     def rounds(self, step):
@@ -82,7 +82,7 @@ class Plan:
 
 
 def orthogonal(matrix):
-    """The nearest matrix with all singular values near 1 (quintic Newton-Schulz, five rounds)."""
+    """Returns the nearest matrix with all singular values near 1 (quintic Newton-Schulz, five rounds)."""
     tall = matrix.shape[0] > matrix.shape[1]
     x = matrix.T if tall else matrix
     x = x / (jnp.linalg.norm(x) + 1e-7)
@@ -93,7 +93,7 @@ def orthogonal(matrix):
 
 
 def update(params, state, grads, factor, count):
-    """One optimizer step; `state` holds (first, second) moments by name."""
+    """Performs one optimizer step; `state` has (first, second) moments by name."""
     new_params, new_state = {}, {}
     for name, value in params.items():
         grad, (first, second) = grads[name], state[name]
@@ -138,15 +138,15 @@ def save(path, params, state, averages, step):
 
 
 def load_params(path, averaged=True):
-    """The weights of a checkpoint: their running average where the file has one."""
+    """Loads the weights of a checkpoint: their running average, if the file has one."""
     with np.load(path) as arrays:
         mark = "a:" if averaged and any(k.startswith("a:") for k in arrays.files) else "p:"
         return {k[2:]: jnp.asarray(arrays[k]) for k in arrays.files if k.startswith(mark)}
 
 
 def grown(loaded):
-    """The weights of a file in the shapes of model.py: new rows of ffn_gate and ffn_up are drawn, new columns of ffn_down are
-    zero, so that the first step computes what the file does."""
+    """Loads the weights of a file in the shapes of model.py: new rows of ffn_gate and ffn_up are random, new columns of ffn_down are
+    zero, so that the first step computes the same as the file."""
     params = dict(model.init_params(SEED))
     for name, value in loaded.trained_params().items():
         full = np.array(params[name]) if name.split(".")[-1] in ("ffn_gate", "ffn_up") else np.zeros(params[name].shape, np.float32)
@@ -177,7 +177,7 @@ def get_tokenizer(folder, loaded=None):
 
 def run(folder, source=None, steps_total=None, decay=None, rate=None):
     os.makedirs(folder, exist_ok=True)
-    jax.config.update("jax_compilation_cache_dir", os.path.join(folder, "compiled"))  # a run that continues need not wait minutes for it
+    jax.config.update("jax_compilation_cache_dir", os.path.join(folder, "compiled"))  # a resumed run does not have to compile for minutes again
     loaded = ggufmodel.GgufModel(source) if source else None
     tokenizer = get_tokenizer(folder, loaded)
     checkpoint = os.path.join(folder, "checkpoint.npz")
@@ -203,9 +203,9 @@ def run(folder, source=None, steps_total=None, decay=None, rate=None):
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", required=True, help="folder for tokenizer.json and checkpoint.npz")
-    parser.add_argument("--from", dest="source", help="begin with the weights of this GGUF file")
-    parser.add_argument("--steps", type=int, help="how many steps in all, in place of the usual number")
-    parser.add_argument("--decay", type=int, help="with --from: in how many steps at the end the rate falls to nearly 0")
+    parser.add_argument("--from", dest="source", help="start with the weights of this GGUF file")
+    parser.add_argument("--steps", type=int, help="total number of steps, instead of the usual number")
+    parser.add_argument("--decay", type=int, help="with --from: the number of steps at the end in which the rate falls to nearly 0")
     parser.add_argument("--rate", type=float, help="with --from: the share of the full rate before that fall")
     args = parser.parse_args()
     run(args.out, args.source, args.steps, args.decay, args.rate)

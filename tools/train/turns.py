@@ -1,4 +1,4 @@
-"""Single questions with answers: those of text/, small facts, sums. A Turn also judges answers.
+"""Single questions with answers: from text/, small facts, sums. A Turn also checks answers.
 
 Each function takes a phrases.Source and returns a Turn. Conversations are made of turns in corpus.py.
 """
@@ -15,7 +15,7 @@ class Turn:
     kind: str  # family/intent, for the figures
     user: str
     answer: str
-    accept: object = None  # callable(text) -> bool; None: the answer to the letter
+    accept: object = None  # callable(text) -> bool; None: exactly the answer
     accept_all: object = None  # callable(text) -> bool: whether every part of the request is met (stories)
 
     def right(self, text):
@@ -220,7 +220,7 @@ def list_wish(source, shown, group):
 
 
 def pick_list(source):
-    """(group, count, its members): any ones first; in the last stage the first ones, so that none comes twice."""
+    """Returns (group, count, its members): any members at first; in the last stage the first ones, so that none occurs twice."""
     group = source.rng.choice(list(words.GROUPS))
     count = source.rng.randint(2, 5)
     members = words.GROUPS[group]
@@ -265,7 +265,7 @@ def repeat(source):
 
 
 def copies(source):
-    """Several words that are in no list: dense practice of copying letter by letter."""
+    """Returns several words that are in no list, for dense practice of copying letter by letter."""
     rng = source.rng
     said = " ".join(words.pseudo_word(rng) if rng.random() < 0.5 else words.odd_word(rng) for _ in range(rng.randint(2, 9)))
     return Turn("copy/practice", source.say(_REPEAT_WAYS, x=said), said)

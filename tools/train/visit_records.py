@@ -1,4 +1,4 @@
-"""JSON as visitors ask for it: "json of: ...", in lower case, with an e-mail address, one field, a review, a list."""
+"""JSON as requested by visitors: "json of: ...", in lower case, with an e-mail address, one field, a review, a list."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""What first-time visitors type, as turns: text/visits.txt, text/open.txt, text/facts.txt, text/foreign.txt with wide.py's subjects.
+"""Input of first-time visitors as turns: text/visits.txt, text/open.txt, text/facts.txt, text/foreign.txt with the subjects in wide.py.
 
 Every function takes a phrases.Source and returns a Turn or, where more than one belongs together, a list of Turns. One text in
 eight is held out (haste.held_out); a Source with `held_out` asks nothing else.
@@ -19,7 +19,7 @@ _TEXT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "text")
 
 
 def _read(name):
-    """text/NAME.txt -> {heading: (wordings, answers)}; "@" or "%" begins a heading."""
+    """Reads text/NAME.txt -> {heading: (wordings, answers)}; "@" or "%" begins a heading."""
     found = {}
     with open(os.path.join(_TEXT, name + ".txt"), encoding="utf-8") as file:
         for line in file:
@@ -41,7 +41,7 @@ _FAMILIES = {"about": phrases.ABOUT, "talk": phrases.TALK, "refusals": phrases.R
 
 
 def _intents():
-    """{name: (wordings, answers)}; a name with a family takes the answers of that family's intent."""
+    """Returns {name: (wordings, answers)}; a name with a family uses the answers of that family's intent."""
     out = {}
     for name, (asks, answers) in _read("visits").items():
         if "/" in name:
@@ -63,7 +63,7 @@ _ROWS = ["qwertyuiop", "asdfghjkl", "zxcvbnm"]
 
 
 def _mash(rng):
-    """Keys that somebody hit without a thought."""
+    """Returns random keys."""
     draw = rng.random()
     if draw < 0.35:
         row = rng.choice(_ROWS)
@@ -119,7 +119,7 @@ _MAKERS = {"mash": _mash, "laugh": _laugh, "liked": _liked, "silent": _silent}
 
 
 def _wording(source, name):
-    """A wording of the intent from the right side of the split, with its subjects."""
+    """Returns a wording of the intent from the right side of the split, with its subjects."""
     rng = source.rng
     if name == "foreign":
         return foreign(source)
@@ -128,7 +128,7 @@ def _wording(source, name):
     if slot in _MAKERS:
         return haste.drawn(source, lambda: _MAKERS[slot](rng))
     asks = OPEN.get(slot, asks)
-    weights = [min(30, 1 + a.count("|")) ** 0.6 for a in asks]  # a wording with many alternatives counts as many
+    weights = [min(30, 1 + a.count("|")) ** 0.6 for a in asks]  # a wording with many alternatives has a larger weight
     return haste.drawn(source, lambda: wide.fill(rng, haste.expand(rng, rng.choices(asks, weights)[0])))
 
 
@@ -155,12 +155,12 @@ _TALKED_WEIGHTS = [_MORE.get(name, 1) for name in _TALKED]
 
 
 def refused(source):
-    """One of the intents without end of subjects."""
+    """Returns one of the intents with open subjects."""
     return canned_named(source, source.rng.choices(OPEN_INTENTS, [_WEIGHTS.get(n, 2) for n in OPEN_INTENTS])[0])
 
 
 def talked(source):
-    """One of the other intents."""
+    """Returns one of the other intents."""
     return canned_named(source, source.rng.choices(_TALKED, _TALKED_WEIGHTS)[0])
 
 
@@ -224,7 +224,7 @@ _AND = ["and [of|for|in|] {x}[?|]", "[what about|how about|and what about] {x}[?
 
 
 def capitals(source):
-    """A capital, and then "and of Peru?"."""
+    """Returns a question about a capital, and then "and of Peru?"."""
     rng = source.rng
     told = [capital(source)]
     for _ in range(rng.randint(1, 3)):
@@ -234,7 +234,7 @@ def capitals(source):
 
 
 def in_haste(source):
-    """A question of the earlier stages, typed in haste."""
+    """Returns a question of the earlier stages, typed in haste."""
     turn = source.rng.choices((turns.talk, turns.about, turns.refusal, turns.fact, turns.name_list, turns.number_fact), (5, 4, 3, 2, 1, 1))[0](source)
     return dataclasses.replace(turn, user=haste.hasty(source.rng, turn.user))
 
@@ -244,7 +244,7 @@ _LISTED = ["[name|list|give me|tell me|write|show me|i need|can you name|do you 
 
 
 def listed(source):
-    """A list of two to seven things in words; the things of a group always come in one order."""
+    """Returns a list of two to seven things as text; the things of a group always have the same order."""
     rng = source.rng
     group = rng.choice(list(words.GROUPS))
     count = rng.choice([2, 3, 3, 3, 4, 4, 5, 5, 6, 7])
@@ -256,7 +256,7 @@ def listed(source):
 
 # ---- jokes ---------------------------------------------------------------------------------------
 
-JOKES = [  # (about what, joke); a further one is always the next of the list
+JOKES = [  # (subject, joke); a further joke is always the next in the list
     ("candle", "What does a candle say to its friend? You light up my life!"),
     ("computer", "Why was the computer cold? It left its windows open!"),
     ("cat", "Why did the cat sit on the computer? To keep an eye on the mouse!"),
@@ -298,7 +298,7 @@ def joke_about(source):
 
 
 def jokes(source):
-    """A joke, and often further ones."""
+    """Returns a joke, and often further ones."""
     rng = source.rng
     if rng.random() < 0.25:
         return [joke_about(source)]
@@ -321,7 +321,7 @@ _SHORT = ["about/name", "talk/age", "about/cost", "about/licence", "about/offlin
 
 
 def two(source):
-    """Two questions in one message, with both answers."""
+    """Returns two questions in one message, with both answers."""
     rng = source.rng
 
     def one():
@@ -346,6 +346,6 @@ def two(source):
 
 
 def topic(source):
-    """A word of the trade, asked in haste."""
+    """Returns a question about a technical term, typed in haste."""
     turn = turns.topic(source)
     return Turn("visit/" + turn.kind, haste.hasty(source.rng, turn.user), turn.answer)

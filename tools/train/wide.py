@@ -1,4 +1,4 @@
-"""Open sets: subjects of which there is no end, so that the answer depends on the kind of question and not on its subject.
+"""Open sets of subjects, so that the answer depends on the kind of question and not on its subject.
 
 The lists are examples. `filler` mixes them with made-up words, because a visitor's subject is on no list.
 """
@@ -123,7 +123,7 @@ def sentence(rng):
 
 
 def passage(rng):
-    """Two to four sentences of a made-up report."""
+    """Returns two to four sentences of a made-up report."""
     parts = [sentence(rng) if rng.random() < 0.4 else rng.choice(_MORE) for _ in range(rng.randint(1, 3))]
     parts = [sentence(rng)] + parts
     return " ".join(p[0].upper() + p[1:] + "." for p in parts)
@@ -168,7 +168,7 @@ _SLOT = re.compile(r"\{(\w+)\}")
 
 
 def fill(rng, text, more=()):
-    """The text with its slots filled; `more` maps further slots to functions of the generator."""
+    """Returns the text with its slots filled; `more` maps further slots to functions of the generator."""
     extra = dict(more)
     for _ in range(4):
         filled = _SLOT.sub(lambda m: (extra.get(m.group(1)) or _FILLERS[m.group(1)])(rng), text)

@@ -1,4 +1,4 @@
-"""Words that fill the templates. Every eighth of a list is held out: training never sees it there.
+"""Words that fill the templates. Every eighth word of a list is held out: training never uses it there.
 
 Only lists and their split live here; sentences are in text/ and in the modules that use these words.
 """
@@ -209,7 +209,7 @@ _ENDS = ["", "n", "l", "r", "s", "ck", "m", "nd", "ra", "lo", "ta", "x", "ny", "
 
 
 def pseudo_word(rng):
-    """A made-up word, for copying and for questions that the model cannot answer."""
+    """Returns a made-up word, for copying and for questions that the model cannot answer."""
     word = ""
     for _ in range(rng.choice((1, 2, 2))):
         word += rng.choice(_ONSETS) + rng.choice(_VOWELS)
@@ -217,7 +217,7 @@ def pseudo_word(rng):
 
 
 def rare_word(rng):
-    """Three to nine letters in an order that no language has to have, so that only copying helps."""
+    """Returns three to nine random letters, which can only be copied."""
     word, is_vowel = "", rng.random() < 0.3
     for _ in range(rng.randint(3, 9)):
         word += rng.choice("aeiouy" if is_vowel else "bcdfghjklmnpqrstvwxz")
@@ -226,7 +226,7 @@ def rare_word(rng):
 
 
 def odd_word(rng):
-    """A word that is in no list: a rare word, the head of one with the tail of another, or a made-up word."""
+    """Returns a word that is in no list: a rare word, the head of one with the tail of another, or a made-up word."""
     draw = rng.random()
     if draw < 0.1:
         word = rare_word(rng)
@@ -241,7 +241,7 @@ def odd_word(rng):
 
 
 def part(words, held_out):
-    """The words of a list that are trained, or those that are held out."""
+    """Returns the trained or the held-out words of a list."""
     return [w for i, w in enumerate(words) if (i % HELD_OUT_EVERY == HELD_OUT_EVERY - 1) == held_out]
 
 

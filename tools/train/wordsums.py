@@ -1,4 +1,4 @@
-"""Sums as visitors put them: numbers in words, no spaces, "and 10 more?", small problems told as a story.
+"""Sums as worded by visitors: numbers in words, no spaces, "and 10 more?", small word problems.
 
 The answers have the form of sums.py. Sums that are too hard for the model (large numbers, roots, percentages) all get the same refusal.
 """
@@ -63,7 +63,7 @@ _EACH = ["[there are|i have|i buy|we have] {a} [boxes|bags|packs|baskets] with {
 
 
 def in_words(number):
-    """0 to 100 in words."""
+    """Returns 0 to 100 in words."""
     if number == 100:
         return "a hundred"
     if number < 20:
@@ -98,7 +98,7 @@ def _numbers(source, sign):
 
 
 def _seen_pair(source, top_a, top_b):
-    """Two small numbers whose sum is not held out of training, unless the source requests held-out sums."""
+    """Returns two small numbers whose sum is not held out of training, unless the source requests held-out sums."""
     while True:
         a, b = source.rng.randint(1, top_a), source.rng.randint(1, top_b)
         if source.held_out or not sums.held_out_pair(a, b):
@@ -110,11 +110,11 @@ def _said(rng, number, spelled):
 
 
 def plain(source):
-    """A sum in free wording: signs or words, figures or number words."""
+    """Returns a sum in free wording: signs or words, figures or number words."""
     rng = source.rng
     sign = rng.choices("+-*/", (5, 4, 3, 1) if source.held_out else (5, 5, 4, 4))[0]
     a, b = _numbers(source, sign)
-    spelled = rng.random() < (0.22 if source.held_out else 0.4)  # hard sums are practised more often than visitors ask them
+    spelled = rng.random() < (0.22 if source.held_out else 0.4)  # hard sums occur more often in training than in visitors' questions
     if sign in _ORDERS and rng.random() < 0.27:
         text = haste.expand(rng, rng.choice(_ORDERS[sign])) + rng.choice(["", "", "?"])
     else:
@@ -125,7 +125,7 @@ def plain(source):
 
 
 def many(source):
-    """Several sums in one message, in figures or words: dense practice in reading numbers and signs."""
+    """Returns several sums in one message, in figures or words, for dense practice in reading numbers and signs."""
     rng, asked, told = source.rng, [], []
     spelled = rng.random() < 0.6
     for _ in range(rng.randint(2, 7)):
@@ -139,7 +139,7 @@ def many(source):
 
 
 def figures(source):
-    """Number words as figures."""
+    """Converts number words to figures."""
     rng = source.rng
     numbers = [rng.randint(0, 100) for _ in range(rng.randint(1, 6))]
     text = rng.choice(["write in figures: ", "in figures: ", "as numbers: ", "in digits: ", "write as numbers: ", "which numbers are "]) + ", ".join(in_words(n) for n in numbers)
@@ -188,7 +188,7 @@ def problem(source):
 
 
 def beyond(source):
-    """A sum that the model refuses: too large, or of another kind."""
+    """Returns a sum that the model refuses: too large, or unsupported."""
     rng = source.rng
     if rng.random() < 0.5:
         a = rng.randint(100, 9999) if rng.random() < 0.75 else rng.randint(10000, 9999999)
@@ -224,7 +224,7 @@ _NEXT = {"+": ["and {b} more?", "plus {b}?", "and plus {b}", "+ {b}", "add {b} t
 
 
 def follow_up(source):
-    """A sum, and one or two more that continue from its result."""
+    """Returns a sum, and one or two more that continue with its result."""
     rng = source.rng
     while True:
         a, b = rng.randint(1, 60), rng.randint(1, 40)
