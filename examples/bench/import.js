@@ -52,7 +52,7 @@ function environmentOf(value) {
   );
 }
 
-/** @param {any} metrics @returns {Result['metrics']} the fields that the page's table has */
+/** @param {any} metrics @returns {Result['metrics']} the fields that the page's table shows */
 function metricsOf(metrics) {
   if (!metrics) return undefined;
   const passes = Object.entries(metrics.passes ?? {}).slice(0, FACTS_MAX);

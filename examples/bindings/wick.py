@@ -1,4 +1,4 @@
-"""The C library from Python, by ctypes alone: python3 wick.py LIBWICK.SO MODEL.gguf PROMPT [TOKENS]
+"""The C library from Python, with only ctypes: python3 wick.py LIBWICK.SO MODEL.gguf PROMPT [TOKENS]
 
     engine = wick.Engine(wick.open_library("libwick.so"), "model.gguf", threads=2)
     text = b"".join(engine.chat([{"role": "user", "content": "Hello"}], 64)).decode()

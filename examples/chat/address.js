@@ -7,7 +7,7 @@ import { keeper } from './write_queue.js';
 
 /** @typedef {import('./records.js').Conversation} Conversation */
 
-/** @param {Conversation} about @param {boolean} isEmpty @param {boolean} [isNext] the browser's Back returns to what was open before */
+/** @param {Conversation} about @param {boolean} isEmpty @param {boolean} [isNext] whether the browser's Back returns to the previous conversation */
 export function showAddress({ id, book }, isEmpty, isNext = false) {
   if (location.hash === `#${id}`) return;
   const how = isNext ? 'pushState' : 'replaceState';

@@ -107,12 +107,12 @@ export function messagesOf(path, continued) {
 /** The strings that end an answer, if the model does not know its template's tags. @type {string[]} */
 let stops = [];
 
-/** @param {string[]} some the strings of the template that the user has chosen for the model */
+/** @param {string[]} some the stop strings of the template chosen for the model */
 export function useStops(some) {
   stops = some;
 }
 
-/** @param {Message} question @param {number} count @param {number} suits the temperature that suits the model */
+/** @param {Message} question @param {number} count @param {number} suits the recommended temperature of the model */
 function temperatureFor(question, count, suits) {
   if (settings.temperature !== undefined) return settings.temperature;
   const isFirst = question.children.length <= 1 && count === 1;

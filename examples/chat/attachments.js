@@ -25,7 +25,7 @@ export const isMediaFile = ({ type }) => /^(image|audio|video)\//.test(type);
 export const attachedMedia = () => attached;
 
 /**
- * @param {Medium[]} media of the message field from now on
+ * @param {Medium[]} media the new media of the message field
  * @param {boolean} [isNew] whether the draft has changed
  */
 export function setAttached(media, isNew = true) {
@@ -35,7 +35,7 @@ export function setAttached(media, isNew = true) {
   loadMedia().then(({ drawAttached }) => drawAttached());
 }
 
-/** @param {string[]} kinds those that the model reads which answers from now on */
+/** @param {string[]} kinds the kinds that the current model supports */
 export function useReadable(kinds = []) {
   readable = kinds;
   if (attached.length > 0 || kinds.includes('audio') || document.getElementById('record'))

@@ -2,7 +2,7 @@
 
 export const TEXT_BYTES_MAX = 1e6;
 
-/** @param {Blob} file @returns {Promise<string | undefined>} nothing: it is not a text, or too long for any model */
+/** @param {Blob} file @returns {Promise<string | undefined>} undefined if it is not text, or too long for any model */
 export async function textOf(file) {
   if (file.size > TEXT_BYTES_MAX) return undefined;
   try {
@@ -13,7 +13,7 @@ export async function textOf(file) {
   }
 }
 
-/** @param {string} name @param {string} text @returns {string} with a fence that the text does not contain */
+/** @param {string} name @param {string} text @returns {string} a block with a fence that the text does not contain */
 export function asBlock(name, text) {
   let ticks = 3; // a text may have more runs than a call may have arguments
   for (const { length } of text.match(/`{3,}/g) ?? []) ticks = Math.max(ticks, length + 1);

@@ -103,7 +103,7 @@ export async function isOwn(bytes, { algorithm, value } = {}) {
   return false;
 }
 
-/** @returns {Promise<string>} the text of a file */
+/** @returns {Promise<string>} the content of a key file */
 export async function exportKey() {
   const { algorithm, private: own, public: shown } = await ownKey();
   return JSON.stringify(

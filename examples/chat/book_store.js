@@ -172,7 +172,7 @@ export async function removeReading(key, judged) {
   tell();
 }
 
-/** @param {string[]} ids of books that are deleted permanently, with all of their states */
+/** @param {string[]} ids of books to delete permanently, with all their states */
 export async function removeBooks(ids) {
   const names = ['books', 'texts', 'readings', 'pieces'];
   const transaction = (await open()).transaction(names, 'readwrite');

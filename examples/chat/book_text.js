@@ -32,7 +32,7 @@ export async function tokensOfBook(engine, messages) {
   return one.slice(0, same);
 }
 
-/** @param {number} contextSize @returns {number} the number of tokens that a book may have */
+/** @param {number} contextSize @returns {number} the maximum number of tokens of a book */
 export const roomFor = (contextSize) =>
   contextSize - Math.min(TALK_TOKENS, Math.floor(contextSize / 4));
 

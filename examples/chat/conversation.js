@@ -70,7 +70,7 @@ const FORK_LETTERS_MAX = 90;
 let engine;
 /** The model of the engine. @type {ModelName | undefined} */
 let model;
-/** The temperature that suits the model, unless the user has set one. */
+/** The recommended temperature of the model, unless the user has set one. */
 let temperature = 0.7;
 /** The open conversation. @type {{about: Conversation, tree: Place}} */
 let open = { about: newConversation(), tree: newTree() };
@@ -142,7 +142,7 @@ function addControls(message, article) {
 
 // ---- another word in an answer ----
 
-/** @param {Message} message an answer, whose words can be changed */
+/** @param {Message} message an answer */
 async function openWords(message) {
   const words = await import('./words.js').catch((error) => void tell(error));
   const article = articles.get(message);
@@ -176,7 +176,7 @@ async function branchFrom(message, at, piece, isEnd) {
 }
 
 /**
- * Shows how the answer continues from which this one was forked.
+ * Shows the continuation of the answer from which this one was forked.
  * @param {Message} message
  * @param {HTMLElement} article
  */
@@ -245,13 +245,13 @@ export function goTo(message) {
   articles.get(message)?.scrollIntoView();
 }
 
-/** Redraws everything after it. @param {Place} place */
+/** Redraws everything after a place. @param {Place} place */
 export function redraw(place) {
   compared = undefined;
   showAfter(place);
 }
 
-/** @param {Message} message @param {string} [draft] its wording so far */
+/** @param {Message} message @param {string} [draft] its edited text so far */
 function openEdit(message, draft) {
   const article = articles.get(message);
   if (!article || article.querySelector('.edit')) return;
@@ -673,7 +673,7 @@ async function askNext(text, isStart, fold) {
   if (question) await answer(asked, question);
 }
 
-/** @param {Engine | undefined} answering @param {number} [suits] the temperature that suits its model @param {ModelName} [named] */
+/** @param {Engine | undefined} answering @param {number} [suits] the recommended temperature of its model @param {ModelName} [named] */
 export function setEngine(answering, suits = 0.7, named = undefined) {
   engine = answering;
   temperature = suits;

@@ -62,7 +62,7 @@ export function showAnswering(isBusy) {
   watch();
 }
 
-/** @param {string} name @param {string} text an empty one removes the fact */
+/** @param {string} name @param {string} text empty to remove the fact */
 export function note(name, text) {
   if (text === '') notes.delete(name);
   else notes.set(name, text);

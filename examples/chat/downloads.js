@@ -200,7 +200,7 @@ export function download({ url, name, mmproj }, isWanted = false) {
   return one.done;
 }
 
-/** @param {string} [url] of the model that will answer once it is stored; without it, none will */
+/** @param {string} [url] of the model that will be used once it is stored; undefined for none */
 export function want(url) {
   for (const one of downloads.values()) one.isWanted = one.url === url;
   writeList();

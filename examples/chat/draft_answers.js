@@ -81,7 +81,7 @@ export function update() {
 
 // ---- drafts ----
 
-/** @param {Place} tree @param {string} content @returns {Message} as it will be asked */
+/** @param {Place} tree @param {string} content @returns {Message} the question as it will be asked */
 function typed(tree, content) {
   const parent = shownAfter(tree).at(-1) ?? tree;
   const said = { content, media: attachedMedia(), parent, children: [] };

@@ -148,7 +148,7 @@ class Attempt {
     this.#wake();
   }
 
-  /** @returns {Promise<Session>} its session, for another attempt */
+  /** @returns {Promise<Session>} its session, to be reused */
   async stop() {
     this.#abort();
     await this.#ended;
@@ -181,7 +181,7 @@ const fork = (engine, base) => (base ? base.fork() : engine.createSession());
 
 /**
  * Starts to answer the typed text instead of an earlier text; their common prefix is not recomputed.
- * @param {Engine} engine @param {object} body @param {Session} [base] that has read the conversation
+ * @param {Engine} engine @param {object} body @param {Session} [base] a session that has read the conversation
  */
 export function beginDraft(engine, body, base) {
   const own = era;
@@ -197,7 +197,7 @@ export function beginDraft(engine, body, base) {
   });
 }
 
-/** @param {Engine} engine @param {object[]} bodies @param {Session} [base] that has read the conversation */
+/** @param {Engine} engine @param {object[]} bodies @param {Session} [base] a session that has read the conversation */
 export function beginFollowUps(engine, bodies, base) {
   const own = era;
   return inTurn(async () => {
@@ -215,7 +215,7 @@ export function beginFollowUps(engine, bodies, base) {
 /**
  * @param {Engine} engine
  * @param {any} body the conversation's request, with a question that is left out
- * @param {Session} [base] that has read the conversation
+ * @param {Session} [base] a session that has read the conversation
  * @returns {Promise<string[]>}
  */
 export async function suggest(engine, body, base) {

@@ -92,7 +92,7 @@ function dropFolds(question) {
   }
 }
 
-/** @param {Message} meant @param {Conversation} known @param {number} at the time; 0 restores it */
+/** @param {Message} meant @param {Conversation} known @param {number} at when it was forgotten; 0 restores it */
 async function mark(meant, known, at) {
   // the conversation may have been reopened
   const question = find(state().tree, meant.id) ?? meant;

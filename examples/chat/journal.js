@@ -21,7 +21,7 @@ export function enter(id, entry) {
   if (settings.remember) keepJson(PREFIX + id, { tab, ...entry });
 }
 
-/** @param {string} id of text that is now in the store, or that was undone */
+/** @param {string} id of input that is now stored, or was undone */
 export const strike = (id) => keepValue(PREFIX + id, undefined);
 
 /**

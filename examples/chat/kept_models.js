@@ -28,7 +28,7 @@ export function keptModels() {
 /** Returns the reason why nothing is stored. */
 export const problemOfKept = () => problem;
 
-/** @returns {Promise<ModelEntry[]>} complete and partial models, the last used ones first */
+/** @returns {Promise<ModelEntry[]>} complete and partial models, the most recently used first */
 export const listKept = async () => (await (await keptModels())?.list().catch(() => [])) ?? [];
 
 /**

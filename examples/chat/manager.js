@@ -41,7 +41,7 @@ function makeItem(name, facts, controls) {
   return make('li', {}, title, make('small', {}, facts), ...controls);
 }
 
-/** @param {Download} one @param {ModelEntry | undefined} entry that of its stored part */
+/** @param {Download} one @param {ModelEntry | undefined} entry the entry of its stored part */
 function itemOfDownload(one, entry) {
   if (entry && one.progress.loaded < entry.storedBytes) {
     const { storedBytes: loaded, size: total } = entry;

@@ -18,7 +18,7 @@ export async function prepareMarkdown() {
   plain.clear();
 }
 
-/** @param {HTMLElement} element @param {string} text @param {boolean} [isWhole] nothing comes after it */
+/** @param {HTMLElement} element @param {string} text @param {boolean} [isWhole] whether it is complete */
 export function renderMarkdown(element, text, isWhole = true) {
   const library = rendering.here();
   if (library) return library.render(element, text, isWhole);

@@ -40,7 +40,7 @@ export async function hold(media) {
 /** @type {Map<string, string>} */
 const addresses = new Map();
 
-/** @param {string} id @returns {string | undefined} an address for an element of the page */
+/** @param {string} id @returns {string | undefined} a URL for an element of the page */
 function addressOf(id) {
   const blob = held.get(id);
   if (blob && !addresses.has(id)) addresses.set(id, URL.createObjectURL(blob));

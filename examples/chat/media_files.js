@@ -59,7 +59,7 @@ async function decoded(blob) {
   return image;
 }
 
-/** @param {File} file @returns {Promise<Blob | string>} a string is the reason why it is refused */
+/** @param {File} file @returns {Promise<Blob | string>} a string is the reason why it is rejected */
 async function readImage(file) {
   const image = await decoded(file).catch(() => undefined);
   if (!image) return 'this browser cannot read this image';
@@ -92,7 +92,7 @@ async function drawn(image, width, height) {
 
 // ---- recordings ----
 
-/** @param {File} file @returns {Promise<Blob | string>} a string is the reason why it is refused */
+/** @param {File} file @returns {Promise<Blob | string>} a string is the reason why it is rejected */
 async function readAudio(file) {
   if (file.size > AUDIO_BYTES_MAX)
     return `the recording is larger than ${AUDIO_BYTES_MAX / 1e6} MB`;

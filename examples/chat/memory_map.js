@@ -135,7 +135,7 @@ function linesOf(place, held) {
   return lines;
 }
 
-/** @param {Engine} engine @param {number} pageTokens @param {number} level @returns {Promise<Line[]>} answers that were begun before they were requested */
+/** @param {Engine} engine @param {number} pageTokens @param {number} level @returns {Promise<Line[]>} answers that were started before they were requested */
 async function linesAhead(engine, pageTokens, level) {
   const lines = [];
   for (const { messages, text } of begunAhead()) {

@@ -41,7 +41,7 @@ export async function examine(source, signal) {
   }
 }
 
-/** @param {number} limitBytes that an engine may have @returns {Promise<Device>} */
+/** @param {number} limitBytes the memory limit of an engine @returns {Promise<Device>} */
 export async function readDevice(limitBytes) {
   const memoryGb = /** @type {{deviceMemory?: number}} */ (navigator).deviceMemory;
   const estimate = await (await keptModels())?.estimate().catch(() => undefined);

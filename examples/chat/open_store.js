@@ -37,7 +37,7 @@ async function removeOld(store) {
   keepValue(TIDIED, String(Date.now()));
 }
 
-/** @param {Store} store the one for the entries of the journal */
+/** @param {Store} store the store to which the journal's entries are written */
 async function takeUp(store) {
   const keys = enteredKeys();
   if (keys.length > 0)

@@ -19,7 +19,7 @@ export async function attach(files) {
  */
 const PASTED_LETTERS_MAX = 50_000;
 
-/** @param {File[]} files which each have a long text */
+/** @param {File[]} files with one long text each */
 export const offerBooks = (files) =>
   showNotice(
     'This text is long. The model reads a book only once.',

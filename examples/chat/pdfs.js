@@ -17,7 +17,7 @@ export class PdfError extends Error {
   }
 }
 
-/** @param {any} item of a page: a piece of text, or a mark */
+/** @param {any} item of a page: a piece of text, or a marker */
 const wordsOf = ({ str = '', hasEOL }) => (hasEOL ? `${str}\n` : str);
 
 /** @param {Uint8Array} bytes */

@@ -174,7 +174,7 @@ async function takeListed() {
   return takeJudged(listed, url, () => wish);
 }
 
-/** @param {File[]} files that were dropped or opened: models are loaded, texts go into the message */
+/** @param {File[]} files that were dropped or opened: models are loaded, text files are put into the message */
 export async function takeFiles(files) {
   const areModels = await Promise.all(files.map(isModel));
   const own = files.filter((_, index) => areModels[index]);

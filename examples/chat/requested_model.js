@@ -25,7 +25,7 @@ export const wishFor = ({ name, url, mmproj, isBuiltIn }) => ({
 
 export const builtIn = wishFor(/** @type {ModelChoice} */ (models.find((one) => one.isBuiltIn)));
 
-/** @param {Wish} [wish] @returns {number} the temperature that suits its model */
+/** @param {Wish} [wish] @returns {number} the recommended temperature of its model */
 export const temperatureOf = (wish) =>
   models.find(({ url }) => wish && keyOf(wish) === url)?.temperature ?? 0.7;
 

@@ -84,13 +84,13 @@ function takeUpSoon() {
     .then((words) => void (words && note('Last visit', words)));
 }
 
-/** @param {Engine} own the engine that answers from now on */
+/** @param {Engine} own the current engine */
 export function useStates(own) {
   engine = own;
   takeUpSoon();
 }
 
-/** @param {string} id of the conversation that is open now */
+/** @param {string} id of the open conversation */
 export function showConversation(id) {
   conversation = id;
   takeUpSoon();

@@ -34,7 +34,7 @@ const servedModels = () =>
 const { values } = parseArgs({ options: { port: { type: 'string', default: '8080' } } });
 await buildChat(site, undefined, servedModels());
 
-/** @param {number} port @returns {ReturnType<typeof serve>} the port, or any when it is taken */
+/** @param {number} port @returns {ReturnType<typeof serve>} the port, or any free port if it is taken */
 async function serveAt(port) {
   try {
     return await serve({ root: { '/': site, '/models/': folder }, port });

@@ -78,7 +78,7 @@ function showSystem() {
 
 const CONTEXT_MAX = 1 << 20;
 
-/** @returns {number | undefined} the number of tokens, or undefined for the usual number */
+/** @returns {number | undefined} the number of tokens, or undefined for the default */
 export function contextWanted() {
   const wanted = Math.floor(settings.context ?? 0);
   return wanted > CONTEXT_USUAL ? Math.min(wanted, CONTEXT_MAX) : undefined;

@@ -30,7 +30,7 @@ export function activeBytesOf({ tensors, metadata }) {
  */
 const readBytes = new WeakMap();
 
-/** @param {import('wick-llm').Engine} engine that answers from now on */
+/** @param {import('wick-llm').Engine} engine the current engine */
 export async function learnBytes(engine) {
   readBytes.set(engine, activeBytesOf(await engine.inspect()));
 }

@@ -137,7 +137,7 @@ export async function makeRoom() {
   return bytes > 0;
 }
 
-/** @param {string} text names the data that does not fit @param {HTMLElement[]} [ways] buttons that free space */
+/** @param {string} text describes the data that does not fit @param {HTMLElement[]} [ways] buttons that free space */
 export const offerRoom = (text, ways) => show(text, ways);
 
 /** @param {string} text @param {HTMLElement[]} [ways] */

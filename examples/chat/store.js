@@ -25,7 +25,7 @@ export class Store {
   #database;
   #tell;
 
-  /** @param {Database} database @param {(news: News) => void} [tell] is notified of stored records */
+  /** @param {Database} database @param {(news: News) => void} [tell] called with stored records */
   constructor(database, tell = () => {}) {
     this.#database = database;
     this.#tell = tell;

@@ -37,7 +37,7 @@ function refreshQuestion(place) {
   if ('role' in place && place.role === 'user') refresh(/** @type {Message} */ (place));
 }
 
-/** @param {string} id of a turn in the conversation that is open */
+/** @param {string} id of a turn in the open conversation */
 async function mergeTurn(id) {
   const { about, tree } = open();
   const turn = await keeper.store.turn(id).catch(() => undefined);
@@ -73,7 +73,7 @@ async function mergeTurn(id) {
   if (turn.state === 'writing') watchWriters();
 }
 
-/** @param {string} id of the conversation, of which a turn is unknown here */
+/** @param {string} id of the conversation that has an unknown turn */
 async function mergeAll(id) {
   const whole = await keeper.store.open(id).catch(() => undefined);
   const { about, tree } = open();

@@ -49,7 +49,7 @@ const held = new Promise((settle) => {
     .catch(() => settle(undefined));
 });
 
-/** @param {string} one @returns {Promise<boolean>} whether it is another tab that is open */
+/** @param {string} one @returns {Promise<boolean>} whether it is another open tab */
 export async function isOpenElsewhere(one) {
   if (one === tab || one === former || !navigator.locks) return false;
   await held;

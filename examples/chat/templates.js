@@ -48,7 +48,7 @@ export function knownTemplate(wish) {
   return Object.hasOwn(readRemembered(), keyFor(wish)) ? templateFor(wish) : undefined;
 }
 
-/** @param {Wish} wish without its own template @returns {Template} the chosen template, if any */
+/** @param {Wish} wish a model without its own template @returns {Template} the chosen template, if any */
 export function templateFor(wish) {
   const { id, source } = readRemembered()[keyFor(wish)] ?? {};
   if (id === 'own' && typeof source === 'string' && source.length <= SOURCE_LETTERS_MAX)
@@ -140,7 +140,7 @@ export function showTemplate(template, choose) {
 
 const promptField = /** @type {HTMLTextAreaElement} */ (byId('prompt'));
 
-/** @param {boolean} isContinuing whether the model continues the input as a text */
+/** @param {boolean} isContinuing whether the model continues the input */
 function setContinuing(isContinuing) {
   document.body.classList.toggle('continuing', isContinuing);
   promptField.placeholder = isContinuing ? 'Write the beginning of a text' : 'Ask something';

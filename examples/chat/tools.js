@@ -52,7 +52,7 @@ export const toolsTold = Object.entries(tools).map(([name, { description, schema
   function: { name, description, parameters: schema },
 }));
 
-/** @param {import('wick-llm').Engine} engine @returns {Promise<boolean>} whether its prompts name the tools */
+/** @param {import('wick-llm').Engine} engine @returns {Promise<boolean>} whether its prompts contain the tools */
 export async function knowsTools(engine) {
   const messages = [{ role: /** @type {const} */ ('user'), content: '?' }];
   const [bare, withTools] = await Promise.all([

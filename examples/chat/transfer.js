@@ -36,7 +36,7 @@ function withoutForgotten({ conversation, turns }) {
   return { conversation, turns: turns.map((one) => (gone.has(one.id) ? erased(one) : one)) };
 }
 
-/** @param {string} text @param {string} kind @returns {string[]} lines of a block that the text cannot end */
+/** @param {string} text @param {string} kind @returns {string[]} lines of a block that the text cannot close */
 function blockLines(text, kind) {
   let ticks = 3;
   for (const { length } of text.match(/`{3,}/g) ?? []) ticks = Math.max(ticks, length + 1);

@@ -27,7 +27,7 @@ export class Keeper {
     return this.#store;
   }
 
-  /** @param {Store} store the one to use from now on */
+  /** @param {Store} store the new store */
   use(store) {
     this.#store = store;
     this.#run();

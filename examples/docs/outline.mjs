@@ -124,7 +124,7 @@ export function pageOf(path) {
 /** @param {string} path of a picture in the repository */
 export const pictureOf = (path) => `pictures/${path}`;
 
-/** @param {string} from a page @param {string} to @returns {string} the address of `to` in `from` */
+/** @param {string} from a page @param {string} to @returns {string} the URL of `to` relative to `from` */
 export const addressIn = (from, to) =>
   posix.relative(posix.dirname(from), to).split('/').map(encodeURIComponent).join('/');
 

@@ -90,7 +90,7 @@ const guides = () =>
     return { title: /^# (.+)$/m.exec(text)?.[1] ?? path, path, code: code.join('\n') };
   });
 
-/** @param {string} code @returns {string} in a cell of a table */
+/** @param {string} code @returns {string} formatted for a table cell */
 const inCell = (code) =>
   `\`${code.replace(/\s+/g, ' ').replaceAll('|', '\\|').replace(/;$/, '')}\``;
 

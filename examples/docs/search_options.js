@@ -8,7 +8,7 @@ const stopWords = new Set(
   using want was we what when where which who why will with without would you your`.split(/\s+/),
 );
 
-/** @param {string} word in lower case @returns {string} without endings, so that "requests" finds "request", and "calling" "calls" */
+/** @param {string} word in lower case @returns {string} the word without endings, so that "requests" finds "request", and "calling" "calls" */
 const stemOf = (word) => word.replace(/(?<=...)(?:ing|ed|s)$/, '').replace(/(?<=...)e$/, '');
 
 /** @type {import('minisearch').Options} */

@@ -28,7 +28,7 @@ const LETTERS_MAX = 40;
 /** The maximum length of text generated with the grammar. */
 const TOKENS_MAX = 512;
 
-/** @param {string} word @returns {string} the form in which it is looked up */
+/** @param {string} word @returns {string} the form used for lookups */
 const plain = (word) => word.normalize('NFC').replace('’', "'").toLowerCase();
 
 /** @param {string} text @returns {string[]} */
@@ -162,7 +162,7 @@ function refusalFor(begun) {
   return isLoud ? refusal.toUpperCase() : refusal;
 }
 
-/** @param {string} text @returns {number} the offset of the last word, which could continue */
+/** @param {string} text @returns {number} the offset of the last word, which may be incomplete */
 function beforeLastWord(text) {
   let at = text.length;
   while (at > 0 && OF_WORD.test(text[at - 1])) at--;

@@ -41,7 +41,7 @@ const beginning = (...parts) => IDBKeyRange.bound(parts, [...parts, []]);
 /** @param {string} folder @returns {Promise<Note[]>} */
 export const readNotes = async (folder) => (await open()).getAll('notes', beginning(folder));
 
-/** @param {string} folder @returns {Promise<Map<string, number>>} the sizes of its notes' files, in bytes, by their paths */
+/** @param {string} folder @returns {Promise<Map<string, number>>} the sizes of its notes' files in bytes, by path */
 export async function readSizes(folder) {
   const transaction = (await open()).transaction('notes');
   const found = new Map();
@@ -64,7 +64,7 @@ export async function writeVectors(all) {
   await Promise.all([...all.map((one) => transaction.store.put(one)), done]);
 }
 
-/** @param {string} folder @param {string[]} paths those of deleted notes */
+/** @param {string} folder @param {string[]} paths of deleted notes */
 export async function deleteNotes(folder, paths) {
   if (paths.length === 0) return;
   const gone = new Set(paths);

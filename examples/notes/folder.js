@@ -54,7 +54,7 @@ export function listFiles(files) {
   return { name, found, isCut: notes.length > FILES_MAX };
 }
 
-/** @param {Record<string, string>} texts by their paths @param {string} name @returns {Listing} */
+/** @param {Record<string, string>} texts by path @param {string} name @returns {Listing} */
 export function listTexts(texts, name) {
   const found = Object.entries(texts).map(([path, text]) => {
     const file = new File([text], path, { lastModified: 0 });

@@ -12,7 +12,7 @@ const SHARE_MIN = 0.5;
 /** The number of common paths that is not a coincidence, unlike a single README.md. */
 const PATHS_SURE = 3;
 
-/** @returns {Promise<Folder[]>} the folders, the last used one first */
+/** @returns {Promise<Folder[]>} the folders, the most recently used first */
 async function readFolders() {
   const all = (await readSetting('folders')) ?? [];
   const last = await readSetting('folder'); // everything that earlier versions of the page stored

@@ -9,7 +9,7 @@ import { passagesOf, titleOf } from './passages.js';
 
 const NOTE_BYTES_MAX = 20 << 20;
 
-/** @param {ArrayBuffer} bytes @returns {Promise<string>} a hash of it */
+/** @param {ArrayBuffer} bytes @returns {Promise<string>} a hash of the bytes */
 async function hashOf(bytes) {
   // crypto.subtle exists only in pages that are served over HTTPS or from localhost
   if (!crypto.subtle) return `${bytes.byteLength} ${Math.random()}`;
@@ -54,7 +54,7 @@ async function readNote(folder, { path, file: open }, before) {
  *   the last visit
  */
 
-/** @param {Note} note @returns {Promise<boolean>} whether there was room for it */
+/** @param {Note} note @returns {Promise<boolean>} whether it could be stored */
 async function keep(note) {
   try {
     await writeNote(note);

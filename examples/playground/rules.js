@@ -35,7 +35,7 @@ export const questionOf = ({ kind, rule, text }) =>
     ? `Read the text and write down what it says, as JSON of this schema:\n${rule}\n\n${text}`
     : text;
 
-/** @param {string} text @param {number} bytes of its UTF-8 @returns {number} an index of the text */
+/** @param {string} text @param {number} bytes an offset in its UTF-8 form @returns {number} the index in the text */
 function indexOfByte(text, bytes) {
   const before = new TextEncoder().encode(text).subarray(0, bytes);
   return Math.min(new TextDecoder().decode(before).length, text.length);

@@ -95,7 +95,7 @@ async function openPage(t) {
 
 /** @typedef {import('playwright-core').Page} Page */
 
-/** @param {Page} page @param {string} text that the answer is to be */
+/** @param {Page} page @param {string} text of the fake answer */
 async function answerWith(page, text) {
   await page.fill('#prompt', 'Question');
   await page.keyboard.press('Enter');

@@ -32,7 +32,7 @@ const crash = (page) =>
     page.goto('chrome://crash').catch(() => new Promise(() => {})),
   ]);
 
-/** @param {number} round of which no text is another's beginning */
+/** @param {number} round texts of different rounds share no prefix */
 const textOf = (round) =>
   Array.from(
     { length: 120 },

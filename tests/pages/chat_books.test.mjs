@@ -109,10 +109,10 @@ async function untilRead(page, title) {
   return { tokens: Number(/([\d,]+) tokens/.exec(facts)?.[1].replaceAll(',', '')) };
 }
 
-/** @param {string} facts @returns {string[]} its size and how much of it was read before, in tokens, after the whole match */
+/** @param {string} facts @returns {string[]} the match, with the prompt's size and its cached tokens */
 const lastPrompt = (facts) => /Last prompt\s+(\d+) tokens, (\d+) of them/.exec(facts) ?? [];
 
-/** @param {Page} page @param {string} question @returns {Promise<{prompt: number, cached: number, ms: number}>} how much of it was read before */
+/** @param {Page} page @param {string} question @returns {Promise<{prompt: number, cached: number, ms: number}>} how much of it was cached */
 async function ask(page, question) {
   if (
     !(await page
@@ -664,7 +664,7 @@ const visit = `
 
 const script = visit.replace('TEXT', JSON.stringify(textOf(2500)));
 
-/** @param {(script: string) => Promise<any>} run a new page of the same profile */
+/** @param {(script: string) => Promise<any>} run runs a script in a new page with the same profile */
 async function readsOnce(run) {
   for (const which of ['first', 'second']) {
     const [prompt, cached, facts] = await run(script);

@@ -74,7 +74,7 @@ test('killed while a model downloads: input is kept, and no stored part is fetch
   const pause = () => new Promise((settle) => setTimeout(settle, random() * 700));
   const { origin } = new URL(siteUrl());
   const devtools = await context.newCDPSession(context.pages()[0]);
-  /** @param {number} [quotaSize] none: as much as there is */
+  /** @param {number} [quotaSize] undefined: no limit */
   const setQuota = (quotaSize) =>
     devtools.send('Storage.overrideQuotaForOrigin', {
       origin,

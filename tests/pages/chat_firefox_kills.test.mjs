@@ -48,7 +48,7 @@ const look = `
       said: turns.filter(({ role }) => role === 'user').map(({ id, content }) => [content, answers.get(id) ?? '']) };
   };`;
 
-/** @param {string} question @param {string} draft @param {number} ms @param {number} least bytes of the model */
+/** @param {string} question @param {string} draft @param {number} ms @param {number} least the minimum number of the model's bytes */
 const live = (question, draft, ms, least) => `${begin}${look}
   const found = { box: one('#prompt').value, ...(await stored()) };
   submit(${JSON.stringify(question)});

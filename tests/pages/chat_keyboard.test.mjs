@@ -19,7 +19,7 @@ const focused = (page) =>
     return one.getAttribute('aria-label') ?? one.innerText.trim().split('\\n')[0];
   })()`);
 
-/** @param {Page} page @param {string} key @param {number} times @returns {Promise<string[]>} the names that it leads to */
+/** @param {Page} page @param {string} key @param {number} times @returns {Promise<string[]>} the names of the focused controls */
 async function walk(page, key, times) {
   const names = [];
   for (let index = 0; index < times; index++) {

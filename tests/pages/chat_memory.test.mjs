@@ -30,7 +30,7 @@ const line = 'A question and its answer were forgotten.';
 /** @param {Page} page @param {number} index of the question */
 const forget = (page, index) => chooseRow(page.locator('.message.user').nth(index), '.forget');
 
-/** @param {Page} page @param {string[]} texts of the messages, once they are these */
+/** @param {Page} page @param {string[]} texts the expected messages */
 const untilShown = (page, texts) =>
   untilTrue(
     page,
@@ -41,7 +41,7 @@ const untilShown = (page, texts) =>
 /** The script that forgets a question, which the page loads on the first click. */
 const code = '**/forgotten_turns-*.js';
 
-/** @param {Page} page @param {string} question @returns {Promise<string[][]>} the model's prompt each time that it was asked this */
+/** @param {Page} page @param {string} question @returns {Promise<string[][]>} the prompts of all requests with this question */
 const toldFor = (page, question) =>
   page.evaluate(`bodies.map(({ messages }) => messages.map(({ content }) => content))
     .filter((reported) => reported.at(-1) === ${JSON.stringify(question)})`);
@@ -393,7 +393,7 @@ test('another tab forgets during an answer: the answer is completed, and the nex
 
 // ---- the package's own engine ----
 
-/** @param {import('node:test').TestContext} t @param {string} [script] @returns {Promise<Page>} a page with nothing asked yet */
+/** @param {import('node:test').TestContext} t @param {string} [script] @returns {Promise<Page>} a page without questions */
 async function open(t, script = onBattery) {
   /** @type {string[]} */
   const problems = [];

@@ -40,7 +40,7 @@ async function choose(page, template, source) {
   await page.getByRole('button', { name: 'Use it' }).click();
 }
 
-/** @param {Page} page @param {(turns: any[]) => boolean} condition @returns {Promise<any[]>} in the order in which they were said */
+/** @param {Page} page @param {(turns: any[]) => boolean} condition @returns {Promise<any[]>} in the order in which they were announced */
 async function untilTurns(page, condition) {
   const inOrder = (/** @type {any[]} */ turns) => turns.sort((a, b) => a.created - b.created);
   const { turns } = await untilKept(page, (kept) => condition(inOrder(kept.turns)));

@@ -453,7 +453,7 @@ const secondVisit = `
     await new Promise((settle) => setTimeout(settle, 50));
   }`;
 
-/** @param {(script: string) => Promise<any>} visit a new page of the same profile */
+/** @param {(script: string) => Promise<any>} visit opens a new page with the same profile */
 async function forgetsNothing(visit) {
   const answer = await visit(firstVisit);
   assert.match(answer, /\w+ \w+/);

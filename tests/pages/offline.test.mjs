@@ -31,7 +31,7 @@ after(() => browser?.close());
 
 /** @typedef {import('playwright-core').Page} Page */
 
-/** @param {import('node:test').TestContext} t @returns {Promise<Page>} one of an empty profile */
+/** @param {import('node:test').TestContext} t @returns {Promise<Page>} a tab with an empty profile */
 async function newPage(t) {
   const context = await /** @type {import('playwright-core').Browser} */ (browser).newContext();
   t.after(() => context.close());
@@ -191,7 +191,7 @@ test('a model from a URL is stored: it is not requested again until it is delete
 /** @typedef {(response: import('node:http').ServerResponse) => void} Answer */
 
 const good = readFileSync(resolve(models, 'wick-2.6m-q4_0.gguf'));
-/** @param {number} first @param {number} last @param {number} byte @returns {Buffer} of the same size */
+/** @param {number} first @param {number} last @param {number} byte @returns {Buffer} a file of the same size */
 const damaged = (first, last, byte) => Buffer.from(good).fill(byte, first, last);
 /** @param {Buffer | string} body @param {string} type @returns {Answer} */
 const whole = (body, type) => (response) =>
@@ -238,7 +238,7 @@ async function badAnswers(t, newTab, answers = Object.entries(notModels)) {
     return server.close();
   });
   const { port } = /** @type {import('node:net').AddressInfo} */ (badServer.address());
-  /** @param {string} file @param {string} model that answers in the end @param {(tab: Tab) => Promise<void>} [use] */
+  /** @param {string} file @param {string} model that is used at the end @param {(tab: Tab) => Promise<void>} [use] */
   const visit = async (file, model, use) => {
     const tab = await newTab();
     const address = encodeURIComponent(`http://127.0.0.1:${port}/${file}`);

@@ -286,7 +286,7 @@ async function loadFile(page, name, buffer) {
   await page.click('#load-model');
 }
 
-/** @param {Page} page @param {string} name of a model that answers */
+/** @param {Page} page @param {string} name of the current model */
 async function waitForModel(page, name) {
   // just after the choice, the previous model is still loaded and ready
   const wanted = JSON.stringify(name);

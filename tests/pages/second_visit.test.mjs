@@ -62,7 +62,7 @@ function newProfile(t) {
   return folder;
 }
 
-/** @param {TestContext} t @returns {Promise<BrowserContext>} the same in memory, while the test runs */
+/** @param {TestContext} t @returns {Promise<BrowserContext>} a profile in memory, which exists while the test runs */
 async function newContext(t) {
   const context = await /** @type {import('playwright-core').Browser} */ (browser).newContext();
   t.after(() => context.close());

@@ -116,7 +116,7 @@ async function ask(page, text) {
 /** @param {Page} page */
 const shown = (page) => page.locator('.message .body').allInnerTexts();
 
-/** @param {Page} page @returns {Promise<{all: number, read: number}>} the last prompt's tokens */
+/** @param {Page} page @returns {Promise<{all: number, read: number}>} the tokens of the last prompt */
 async function lastPrompt(page) {
   const text = await page.locator('[data-fact="Last prompt"]').innerText();
   const [, all, kept] = /^(\d+) tokens, (\d+) of/.exec(text) ?? [];

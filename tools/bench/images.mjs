@@ -76,7 +76,7 @@ const names = [
   ...Object.keys(peers).filter((name) => peers[name] && !without.includes(name)),
 ];
 
-/** @param {string} name of a file in the folder of models @param {(path: string) => void} make */
+/** @param {string} name of a file in the model folder @param {(path: string) => void} make */
 function makeOnce(name, make) {
   mkdirSync(modelFolder, { recursive: true });
   const path = resolve(modelFolder, name);

@@ -164,7 +164,7 @@ async function measureExchanges(page) {
 
 // ---- Models ----
 
-/** @param {number[][]} times of each kind by tokens @typedef {Awaited<ReturnType<typeof measureExchanges>>} Exchanges */
+/** @param {number[][]} times per kind, by number of tokens @typedef {Awaited<ReturnType<typeof measureExchanges>>} Exchanges */
 
 /**
  * @param {Page} page
