@@ -1,5 +1,5 @@
 // examples/bench/import.js — reads a result from a file or a link. It may come from anyone, so the
-// page shows only its numbers and texts of limited length.
+// page shows only its numbers and strings of limited length.
 
 const RUNS_MAX = 400;
 const SAMPLES_MAX = 1000;

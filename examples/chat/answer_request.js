@@ -33,7 +33,7 @@ const HELD = {
 /** The separator between the facts about an answer. */
 const SEPARATOR = ' · ';
 
-/** Shorter answers say little about the speed of a model. */
+/** The minimum number of tokens of an answer for measuring speed. */
 const MEASURED_MS_MIN = 20;
 
 /**

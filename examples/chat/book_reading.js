@@ -22,7 +22,7 @@ const STORING_SHARE = 10;
 const SHARES = { q8: 9 / 16, q4: 5 / 16 };
 
 /**
- * `ms` is the time that reading `done` tokens took, of which `begun` were stored before.
+ * `ms` is the time for reading `done` tokens; `begun` of them were stored before.
  * @typedef {{book: string, done: number, total: number, ms: number, begun: number, stored: number,
  *   state: 'reading' | 'paused' | 'read' | 'failed', problem: string, bytes: number}} Progress
  */
@@ -234,7 +234,7 @@ export class BookReading {
     this.#left = undefined;
   }
 
-  /** Reads some more of it. @param {Session} session @param {number[]} wanted */
+  /** Reads the next part of the book. @param {Session} session @param {number[]} wanted */
   async #step(session, wanted) {
     const { done, ms } = this.progress;
     const began = performance.now();

@@ -46,7 +46,7 @@ const files = [
   'wick-llm-demo-model/wick-4.2m-words.txt',
 ];
 
-/** @param {string} folder @returns {string[]} scripts, styles and pictures of the page itself */
+/** @param {string} folder @returns {string[]} scripts, styles and images of the page itself */
 const madeIn = (folder) =>
   readdirSync(folder).filter(
     (name) => /\.(css|js|png)$/.test(name) && name !== 'service_worker.js',

@@ -45,7 +45,7 @@ async function startAt(start, path, fold) {
   const { engine } = now();
   await giveBack();
   if (fold)
-    await forgetSession(); // the summary comes first, so the kept turns are read again
+    await forgetSession(); // the summary comes first, so the kept turns are recomputed
   else if (engine) await leaveOut(engine, path, start);
   start.isStart = true;
   start.fold = fold;

@@ -154,7 +154,7 @@ async function openWords(message) {
  * Forks an answer: continues from a different beginning, and leaves the answer itself unchanged.
  * @param {Message} message
  * @param {number} at where the fork begins
- * @param {string} piece the new text at that place
+ * @param {string} piece the new text at that position
  * @param {boolean} isEnd whether the fork ends there
  */
 async function branchFrom(message, at, piece, isEnd) {

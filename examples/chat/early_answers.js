@@ -172,7 +172,7 @@ let era = 0;
 
 /** @param {() => Promise<void>} change */
 function inTurn(change) {
-  changing = changing.then(change).catch(() => {}); // if the engine is closed or has no room, that is reported when the user presses Enter
+  changing = changing.then(change).catch(() => {}); // if the engine is closed or has no free pages, this is reported when the user presses Enter
   return changing;
 }
 

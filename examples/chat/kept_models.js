@@ -32,7 +32,7 @@ export const problemOfKept = () => problem;
 export const listKept = async () => (await (await keptModels())?.list().catch(() => [])) ?? [];
 
 /**
- * @param {string} name an address, or the fingerprint of a file
+ * @param {string} name a URL, or the fingerprint of a file
  * @returns {Promise<boolean>} whether it is stored completely
  */
 export async function isKept(name) {
@@ -44,7 +44,7 @@ export async function isKept(name) {
 
 /**
  * @param {string} url
- * @returns {Promise<string>} the name in the store: its address if it has one, otherwise the name
+ * @returns {Promise<string>} the name in the store: its URL if it has one, otherwise the name
  * on the hub
  */
 export async function storeNameOf(url) {

@@ -27,7 +27,7 @@ function hideLater() {
   }, SHOWN_MS);
 }
 
-/** @param {string} text @param {() => unknown} [back] undoes the action, or does what `label` says @param {string} [label] */
+/** @param {string} text @param {() => unknown} [back] undoes the action, or performs the action described by `label` @param {string} [label] */
 export function showNotice(text, back, label = 'Undo') {
   undo = back;
   undoButton.textContent = label;

@@ -78,7 +78,7 @@ export function keepAnswer(message, about, isEnd = false) {
 /**
  * @param {Message} question
  * @param {number} count
- * @returns {Message[]} the answers, of which the first one is shown
+ * @returns {Message[]} the answers; the first one is shown
  */
 export function beginAnswers(question, count) {
   const answers = Array.from({ length: count }, (_, index) =>

@@ -49,7 +49,7 @@ export async function askToPersist(isPrecious = false) {
 const UNKEPT =
   'Safari deletes conversations and models after 7 days without a visit. Add this page to the home screen to keep them, or export them.';
 
-// a browser that refused a page may agree to an application
+// a browser that denied persistence to a page may grant it to an application
 addEventListener('appinstalled', () => {
   keepValue(ASKED, undefined);
   askToPersist(true);

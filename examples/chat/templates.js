@@ -1,4 +1,4 @@
-// examples/chat/templates.js — models without a chat template: each continues a text, or uses a
+// examples/chat/templates.js — models without a chat template: each continues text, or uses a
 // template that the user chooses. The choice is stored with the model. This file is loaded only for
 // such a model.
 

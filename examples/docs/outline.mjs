@@ -121,7 +121,7 @@ export function pageOf(path) {
   return own.endsWith('.md') ? own.replace(/\.md$/, '.html').toLowerCase() : `source/${path}.html`;
 }
 
-/** @param {string} path of a picture in the repository */
+/** @param {string} path of an image in the repository */
 export const pictureOf = (path) => `pictures/${path}`;
 
 /** @param {string} from a page @param {string} to @returns {string} the URL of `to` relative to `from` */

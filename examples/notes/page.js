@@ -99,7 +99,7 @@ async function takeFolder(taken) {
     );
     if (found.unkept > 0) showProblem('folder-problem', unkeptWords(found.unkept));
     news.postMessage('changed');
-    if (pausedBy === 'problem') pausedBy = undefined; // the problem may be solved: users choose a folder again once there is room
+    if (pausedBy === 'problem') pausedBy = undefined; // the problem may be solved: users choose a folder again once there is space
     embed();
   } catch (error) {
     if (!own.signal.aborted) showProblem('folder-problem', storageWords(error));

@@ -49,7 +49,7 @@ function withHead(bytes, change) {
   return new Uint8Array([...start, ...made, ...bytes.slice(16 + length)]);
 }
 
-/** The place of the signature, after the head. @param {Uint8Array<ArrayBuffer>} bytes */
+/** Returns the range of the signature, after the head. @param {Uint8Array<ArrayBuffer>} bytes */
 function proofOf({ buffer }) {
   const view = new DataView(buffer);
   const at = 16 + view.getUint32(12, true);

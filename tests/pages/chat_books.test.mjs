@@ -266,7 +266,7 @@ test('opening a book does not read it, while the same text in a question is read
   assert.ok(anew.prompt - anew.cached > tokens * 0.9, JSON.stringify({ anew, tokens }));
 });
 
-/** A reading waits as soon as `stepsLeft` of its steps have begun. Runs before the page's own scripts. @param {number} count */
+/** Makes reading wait after `stepsLeft` steps have begun. Runs before the page's own scripts. @param {number} count */
 const holdSteps = (count) => `
   globalThis.stepsLeft = ${count};
   const held = [];
@@ -437,7 +437,7 @@ test('a full disk is reported, nothing is lost, and nothing is recomputed once t
   await button(page, 'Continue', 'full.txt').click();
   const { tokens } = await untilRead(page, 'full.txt');
   const least = Number(await page.evaluate('leastBar'));
-  assert.ok(least >= tokens, `${least} of ${tokens}`); // none of it was read again
+  assert.ok(least >= tokens, `${least} of ${tokens}`); // nothing was read again
 });
 
 test('insufficient storage is reported before anything is read', {

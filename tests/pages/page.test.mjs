@@ -70,7 +70,7 @@ async function ask(page, text) {
   return (await page.locator('.message.assistant .body').last().innerText()).trim();
 }
 
-/** Stops the answer at once, if it has not ended on its own. @param {Page} page */
+/** Stops the answer immediately, if it has not ended yet. @param {Page} page */
 const clickStop = (page) => page.evaluate("document.getElementById('stop').click()");
 
 /**

@@ -388,7 +388,7 @@ for (const [width, height, keyboard] of [
     const seen = height - keyboard;
     const box = (/** @type {string} */ selector) =>
       page.locator(selector).evaluate((one) => one.getBoundingClientRect().toJSON());
-    /** Takes a picture of the part above the keyboard. @param {string} what */
+    /** Takes a screenshot of the part above the keyboard. @param {string} what */
     const take = async (what) => {
       for (const colorScheme of /** @type {const} */ (['light', 'dark'])) {
         await page.emulateMedia({ colorScheme });

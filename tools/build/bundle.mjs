@@ -28,7 +28,7 @@ const { values: options } = parseArgs({
     out: { type: 'string', default: 'dist' },
   },
 });
-// The package is built in another folder and then moved, so users of the old one are disturbed only for a moment.
+// The package is built in another folder and then moved, so the old one is unavailable only for a moment.
 const final = join(root, options.out);
 const dist = join(root, 'build/bundle', basename(final));
 
