@@ -35,5 +35,5 @@ export function tellGone(id, kept, openAgain) {
       'Restore',
     );
   else if (id !== '' && !document.getElementById(id))
-    showNotice('This browser does not have the conversation in that link.');
+    showNotice('The conversation in that link is not in this browser.');
 }

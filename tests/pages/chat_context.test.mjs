@@ -326,7 +326,7 @@ test('if the model store never responds, the page reports the reason and continu
   await talk(page, 'And now?', 'Still here.');
   await page.getByRole('button', { name: 'Download it' }).click();
   await untilModel(page, 'other.gguf');
-  assert.deepEqual(await page.evaluate('fetched'), [], 'it is not kept');
+  assert.deepEqual(await page.evaluate('fetched'), [], 'the file is not stored');
   await page.click('#choose-model');
   await page.locator('#kept-room', { hasText: `${why}.` }).waitFor();
 });
@@ -356,7 +356,7 @@ test('31 turns and a long paste in a small context cause no error', {
     assert.equal(await problem.isHidden(), true);
   }
   assert.ok(offers > 1, `${offers} offers`);
-  assert.equal((await shown(page)).length, 62, 'all of it is in sight');
+  assert.equal((await shown(page)).length, 62, 'the whole conversation is shown');
   const bodies = await page.evaluate('bodies');
   const words = (/** @type {any} */ body) =>
     body.messages
@@ -477,9 +477,7 @@ test('removed turns are dropped from the session, and the rest is not recomputed
   assert.equal(await page.locator('#problem').isHidden(), true);
   const [, kept] = /^(\d+) tokens after/.exec(await fact('Left out')) ?? [];
   const [, all, before] = /^(\d+) tokens, (\d+) of/.exec(await fact('Last prompt')) ?? [];
-  t.diagnostic(
-    `${kept} tokens stayed; of the next prompt's ${all} tokens ${before} were read before`,
-  );
+  t.diagnostic(`${kept} tokens stayed; ${before} of the next prompt's ${all} tokens were cached`);
   assert.ok(Number(kept) > 800, `${kept} stayed`);
   assert.ok(Number(before) >= Number(kept), `${before} of ${all}`);
 });

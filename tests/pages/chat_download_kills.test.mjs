@@ -140,7 +140,7 @@ test('killed while a model downloads: input is kept, and no stored part is fetch
     for (const start of state.starts)
       assert.ok(
         start >= before.bytes - TAIL_BYTES,
-        `${what}: ${start} is asked for, ${before.bytes} are stored`,
+        `${what}: requested from byte ${start}, but ${before.bytes} bytes are stored`,
       );
     if (!after.isWhole) continue;
     // it is complete, so the next one begins

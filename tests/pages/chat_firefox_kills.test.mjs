@@ -120,7 +120,7 @@ test('Firefox is killed at random moments: input, answers and downloads are kept
       const { bytes } = left;
       assert.ok(
         state.starts.every((start) => start >= bytes - TAIL_BYTES),
-        `${what}: ${state.starts}, ${bytes} are stored`,
+        `${what}: requested from ${state.starts}, but ${bytes} bytes are stored`,
       );
     }
     [left, draft] = [result.left, next];
@@ -130,6 +130,6 @@ test('Firefox is killed at random moments: input, answers and downloads are kept
   assert.equal(left?.isWhole, true);
   const halves = left?.said.filter(([, answer]) => answer.length < words.length).length;
   t.diagnostic(
-    `${rounds} kills, ${left?.said.length} questions, ${halves} answers in part, all there`,
+    `${rounds} kills, ${left?.said.length} questions, ${halves} partial answers, all kept`,
   );
 });

@@ -72,7 +72,7 @@ test('Install is in the settings if the browser supports it, and prompts once', 
   const install = page.getByRole('button', { name: 'Install' });
   await page.click('#open-settings');
   assert.equal(await install.count(), 0);
-  assert.equal(await page.evaluate(offer), false, 'the browser asks on its own');
+  assert.equal(await page.evaluate(offer), false, 'the browser does not prompt itself');
   await install.waitFor();
   await takePicture(page, 'chat-install');
   await install.click();

@@ -112,7 +112,7 @@ test('a screen reader has a name for each control, in the order of the page', {
   let from = 0;
   for (const name of wanted) {
     const at = tree.indexOf(name, from);
-    assert.ok(at >= 0, `${name} is not after the one before it in\n${tree}`);
+    assert.ok(at >= 0, `${name} is not in the expected order in\n${tree}`);
     from = at + name.length;
   }
   const nameless = /^\s*- (button|link|textbox|searchbox|combobox|checkbox|meter)(?! ").*$/m;

@@ -130,7 +130,7 @@ test('killed at random moments: no question, draft or visible answer is lost', {
     if (page.isClosed()) break;
     if (random() < 0.3) await page.click('#new-chat');
   }
-  t.diagnostic(`${rounds} kills, ${asked.length} questions, all there`);
+  t.diagnostic(`${rounds} kills, ${asked.length} questions, all kept`);
 });
 
 /** The state of the turns that were read from the database, by their ids. @param {any[]} turns */
@@ -446,8 +446,8 @@ test('two tabs delete, undo, rename, pin, edit and forget at random: both show t
   }
   const ids = new Set(kept.turns.map(({ id }) => id));
   for (const { parent, conversation, content } of kept.turns) {
-    assert.ok(there.has(conversation), `"${content}" is of no conversation`);
-    assert.ok(parent === '' || ids.has(parent), `"${content}" hangs in the air`);
+    assert.ok(there.has(conversation), `"${content}" belongs to no conversation`);
+    assert.ok(parent === '' || ids.has(parent), `"${content}" has no parent`);
   }
   // without a reload
   const [first, second] = tabs;

@@ -85,7 +85,7 @@ for (const [name, reply] of /** @type {[string, any][]} */ ([
     await untilListed(page);
     assert.equal(await askReal(page, 'the capital of France?'), 'The capital is Zorble.');
     await openDeveloper(page);
-    await page.locator('[data-fact="Known words"]', { hasText: 'list of words' }).waitFor();
+    await page.locator('[data-fact="Known words"]', { hasText: 'word list' }).waitFor();
   });
 
 test('answers do not wait for the word list', { skip }, async (t) => {

@@ -416,8 +416,8 @@ test('after Forget, the rest is cached for the next question', {
   const [again] = await factOf(page, 'Forgotten');
   await askReal(page, 'What is Wick?');
   const [all, before] = await factOf(page, 'Last prompt');
-  assert.ok(again > 100 && before > again - 32, `${before} of ${all} were read before`);
-  assert.ok(all - before < 64, 'only the question and what ends a page is new');
+  assert.ok(again > 100 && before > again - 32, `${before} of ${all} were cached`);
+  assert.ok(all - before < 64, 'only the question and the rest of a page are new');
 });
 
 /** @param {Page} page @param {string} name @returns {Promise<number[]>} the numbers in it */

@@ -99,7 +99,7 @@ test('the previous model stays in use during a download; a paused download resum
   await untilModel(page, 'Wick 4.2M');
   await page.click('#choose-model');
   await page.getByRole('button', { name: 'Resume: slow.gguf' }).waitFor();
-  assert.equal(state.starts.length, 1, 'what is paused stays paused');
+  assert.equal(state.starts.length, 1, 'a paused download stays paused');
   await takePicture(page, 'models-paused');
   state.holdAt = Infinity;
   await page.getByRole('button', { name: 'Resume: slow.gguf' }).click();

@@ -57,14 +57,14 @@ test('text of usual length is pasted by the browser; text over 1 MB is rejected 
   await untilBoxHas(page, 'a short one');
   assert.ok(await page.locator('#notice').isHidden());
   await page.keyboard.press('Control+z');
-  assert.equal(await box.inputValue(), '', 'the browser takes it back');
+  assert.equal(await box.inputValue(), '', 'the browser undoes it');
   await page.fill('#prompt', 'What was typed');
   await paste(page, line.repeat(12_500));
   const notice = page.locator('#notice', { hasText: 'too long for a message' });
   await notice.waitFor();
   assert.equal(await box.inputValue(), 'What was typed');
   const offer = page.getByRole('button', { name: 'Keep as a book' });
-  assert.ok(await offer.isHidden(), 'a book is no longer, either');
+  assert.ok(await offer.isHidden(), 'a book is no longer offered, either');
 });
 
 test('long text with Windows newlines replaces the selection, the caret is after it, and Ctrl+Z undoes it', {
@@ -87,7 +87,7 @@ test('long text with Windows newlines replaces the selection, the caret is after
   const caret = await page
     .locator('#prompt')
     .evaluate((/** @type {any} */ box) => [box.selectionStart, box.selectionEnd]);
-  assert.deepEqual(caret, [8, 12], 'what was replaced is selected again');
+  assert.deepEqual(caret, [8, 12], 'the replaced text is selected again');
   assert.ok(await page.locator('#notice').isHidden());
   await untilKept(page, ({ drafts }) => drafts[0]?.text === 'Before. This Behind.');
   await page.keyboard.type('That');

@@ -269,7 +269,7 @@ describe('in the page', { skip }, () => {
     const { length } = fake.state.asked;
     await page.reload();
     await untilTrue(page, "document.getElementById('model-name').textContent === 'tiny-Q4_0.gguf'");
-    assert.equal(fake.state.asked.length, length, 'the hub is not asked again');
+    assert.equal(fake.state.asked.length, length, 'the hub is not queried again');
   });
 
   test('a type selects its file, and a file that is not a model is rejected before its weights are loaded', async (t) => {
@@ -283,7 +283,7 @@ describe('in the page', { skip }, () => {
     await page.fill('#model-url', 'nobody/nothing');
     await page.locator('#found .bad', { hasText: 'Repository not found' }).waitFor();
     await page.fill('#model-url', 'https://[');
-    await page.locator('#found .bad', { hasText: 'An address looks like https://' }).waitFor();
+    await page.locator('#found .bad', { hasText: 'A URL looks like https://' }).waitFor();
     await page.click('#load-model'); // the dialog stays open with a message
     await page.locator('#found .bad', { hasText: 'not a URL' }).waitFor();
     await page.fill('#model-url', 'words of nothing');

@@ -125,7 +125,11 @@ for (const [kind, open] of Object.entries({
       await store.remove([about.id]);
       await store.keepAnswer({ ...answer, content: 'more' });
       await store.keepAnswer({ ...answer, state: 'whole' }, true);
-      assert.deepEqual((await store.everything()).turns, [], 'an answer does not come back alone');
+      assert.deepEqual(
+        (await store.everything()).turns,
+        [],
+        'an answer is not restored without its question',
+      );
       await store.keepDraft(about, draftOf(about, 'And'));
       const next = turnOf(about, { parent: answer.id, content: 'And then?' });
       await store.ask(about, next, { draft: 'a draft', known: [first, answer] });
@@ -231,7 +235,7 @@ test('with a full disk, writes wait in order, and are made once there is space',
   }
   keeper.replace('draft', (store) => store.keepDraft(about, draftOf(about, 'typed')));
   keeper.forget('draft');
-  assert.equal(keeper.waiting, 2, 'the last one of a key is enough');
+  assert.equal(keeper.waiting, 2, 'only the last write of a key is made');
   assert.deepEqual(troubles, ['QuotaExceededError']);
   await keeper.add(async () => {}, 'last'); // it waits for space, the page does not
   keeper.forget('last');

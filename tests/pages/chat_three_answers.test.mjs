@@ -67,7 +67,7 @@ testInBoth(
       ${list === 'never' ? 'await until("saying", () => globalThis.isSaying);' : untilListed}
       const said = await askReal('the capital of France?');
       one('#developer').open = true;
-      ${list === 'never' ? '' : "await fact('Known words', /list of words/);"}
+      ${list === 'never' ? '' : "await fact('Known words', /word list/);"}
       return { said };`;
       await runPasses(visit, saysTo('The capital is Zorble.', list), [
         [list, asking, { said: 'The capital is Zorble.' }],

@@ -91,8 +91,9 @@ const passes = [
   ],
 ];
 
-testInBoth('Back in any haste, to what was deleted, and for what is not sent', (visit) =>
-  runPasses(visit, url(), passes),
+testInBoth(
+  'Back in quick succession, to a deleted conversation, and with an unsent draft',
+  (visit) => runPasses(visit, url(), passes),
 );
 
 /** Runs in a page of the same origin, whose scripts can access the tabs that it opens. */

@@ -57,9 +57,12 @@ const again = `
 
 if (shared.skip) test('images in two browsers', { skip: shared.skip }, () => {});
 else
-  testInBoth('an image is attached, asked about, and there at the next visit', async (visit) => {
-    await runPasses(visit, url(), [
-      ['asked', asking, { width: 96, name: 'drawn.png', left: 0 }],
-      ['at the next visit', again, { width: 96, turns: 4, media: 1 }],
-    ]);
-  });
+  testInBoth(
+    'an image is attached, asked about, and available at the next visit',
+    async (visit) => {
+      await runPasses(visit, url(), [
+        ['asked', asking, { width: 96, name: 'drawn.png', left: 0 }],
+        ['at the next visit', again, { width: 96, turns: 4, media: 1 }],
+      ]);
+    },
+  );

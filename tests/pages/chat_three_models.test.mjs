@@ -88,7 +88,7 @@ testInBoth(
     const name = 'tiny-Q4_0.gguf';
     const loaded = `await untilModel('${name}'); return { name: one('#model-name').textContent };`;
     await runPasses(visit, address, [['at the next visit', loaded, { name }]]);
-    assert.equal(hub.state.asked.length, length, 'the hub is not asked again');
+    assert.equal(hub.state.asked.length, length, 'the hub is not queried again');
     await runPasses(visit, address, [['list', list, { speed: true, stays: true }]]);
   },
 );

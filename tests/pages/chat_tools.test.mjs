@@ -60,7 +60,7 @@ test('a tool reports why it failed, for any arguments from the model', async () 
     ['calculator', '{"expression":"3 * 5"}', /^15$/],
     ['calculator', 'null', /^Error: arguments must be an object/],
     ['toString', '{}', /^Error: unknown tool toString/],
-    ['__proto__', '{}', /^Error: there is no tool/],
+    ['__proto__', '{}', /^Error: unknown tool/],
   ];
   for (const [name, json, says] of cases) assert.match(await runTool(name, json), says);
   assert.deepEqual(Object.keys(tools), ['clock', 'calculator']);
@@ -146,7 +146,7 @@ test('a conversation has tools if the user enables them; each call is shown, sto
     again.messages.map((/** @type {any} */ { role }) => role),
     ['user', 'assistant', 'user', 'assistant', 'tool', 'assistant', 'user'],
   );
-  assert.equal(again.tools.length, 2, 'the setting is the conversation’s');
+  assert.equal(again.tools.length, 2, 'the setting belongs to the conversation');
 });
 
 test('if the model does not know how to call tools, the switch says so', { skip }, async (t) => {
@@ -231,7 +231,7 @@ test('malicious calls are shown as text and reported, have no effect, and are ke
     const [name, json] = hostile[index];
     const isRight = /3 \* 5|4 \* 5/.test(json);
     assert.match(result, isRight ? /^(15|20)$/ : /^Error: /, `${name} ${json.slice(0, 60)}`);
-    assert.ok(result.length < 1000, `${name}: the model gets ${result.length} letters`);
+    assert.ok(result.length < 1000, `${name}: the result has ${result.length} characters`);
   }
   const check = async () => {
     const found = await page.evaluate(() => ({
@@ -247,7 +247,7 @@ test('malicious calls are shown as text and reported, have no effect, and are ke
         ...{ isHarmed: false, elements: 0, isWide: false, cards: hostile.length, letters: 0 },
       },
     );
-    assert.ok(found.letters < 50_000, `${found.letters} letters are drawn`);
+    assert.ok(found.letters < 50_000, `${found.letters} characters are shown`);
   };
   await check();
   await takePicture(page, 'chat-tools-hostile');

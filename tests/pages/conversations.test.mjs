@@ -297,7 +297,7 @@ test('input is kept after a reload, and after its tab was closed', {
   await talk(third, first, 'Yes.');
   await third.reload();
   await third.locator('.message').nth(3).waitFor();
-  assert.equal(await third.inputValue('#prompt'), 'half a', 'the other one has its turn');
+  assert.equal(await third.inputValue('#prompt'), 'half a', 'the other draft follows');
   await third.getByRole('button', { name: 'Cancel' }).click();
   await third.fill('#prompt', '');
   await untilKept(third, ({ drafts }) => drafts.length === 0);

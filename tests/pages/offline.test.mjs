@@ -176,7 +176,7 @@ test('a model from a URL is stored: it is not requested again until it is delete
   t.after(() => again.close());
   await page.goto(address);
   await untilModel(page, 'own.gguf');
-  assert.equal(requests.length, asked, 'what is whole is not asked for');
+  assert.equal(requests.length, asked, 'a complete file is not requested');
   await page.click('#choose-model');
   const remove = page.getByRole('button', { name: 'Delete: own.gguf' });
   await remove.click();
@@ -270,7 +270,7 @@ async function badAnswers(t, newTab, answers = Object.entries(notModels)) {
     await waitForPage(() => tab.evaluate(isHalf), 'a part of the model');
     await tab.evaluate(`document.getElementById('cancel-loading').click()`);
   });
-  assert.deepEqual(kept, own, 'a download that was paused');
+  assert.deepEqual(kept, own, 'a paused download');
   answer = (response) => void response.destroy();
   assert.deepEqual((await visit('own.gguf', 'own.gguf')).kept, own);
 }

@@ -146,7 +146,10 @@ test('on a narrow phone: headings, code, wide tables, endless words, right-to-le
   await page.reload();
   await page.locator('.message').nth(3).waitFor();
   await takePicture(page, 'phone-content');
-  assert.ok(((await page.locator('.body h1').boundingBox())?.height ?? 0) > 12, 'it can be read');
+  assert.ok(
+    ((await page.locator('.body h1').boundingBox())?.height ?? 0) > 12,
+    'the heading is legible',
+  );
   assert.equal(
     await page.evaluate('document.getElementById("log").scrollWidth'),
     await page.evaluate('document.getElementById("log").clientWidth'),
@@ -188,10 +191,10 @@ test('the developer panel shows the current pages during an answer', {
   await waitUntilReady(page);
   /** @param {string} kind */
   const count = (kind) => page.locator(`#kv-pages .${kind}`).count();
-  assert.equal(await page.locator('#kv-facts > *').count(), 0, 'closed, it requests nothing');
+  assert.equal(await page.locator('#kv-facts > *').count(), 0, 'a closed panel requests nothing');
   await openDeveloper(page);
   await page.locator('[data-fact="Prefix cache"]').waitFor();
-  assert.equal(await count('kv-page'), 0, 'pages are made when they are needed');
+  assert.equal(await count('kv-page'), 0, 'pages are allocated when needed');
   // an answer that continues until it is stopped
   await page.click('#open-settings');
   await page.fill('[name=temperature]', '2');
@@ -218,7 +221,7 @@ test('the developer panel shows the current pages during an answer', {
   await page.locator('#send:visible').waitFor();
   await page.locator('#kv-pages .private').first().waitFor({ state: 'detached' });
   const cached = await count('cached');
-  assert.ok(cached > 0, 'what it left is kept for the next prompt');
+  assert.ok(cached > 0, 'its pages are cached for the next prompt');
   assert.match(await page.innerText('#kv-legend'), new RegExp(`${cached} cached`));
   const label = (await page.getAttribute('#kv-pages', 'aria-label')) ?? '';
   assert.match(label, new RegExp(`^${await count('kv-page')} pages: .*${cached} cached`));

@@ -61,7 +61,7 @@ test('a tree is built from turns in any order, and shows the chosen branch', () 
   );
   assert.equal(again.children[0].system, 'Be short.');
   again.shown = undefined;
-  assert.deepEqual(texts(again), ['two'], 'the newest one, where none was chosen');
+  assert.deepEqual(texts(again), ['two'], 'the newest one, because none was chosen');
   const last = shownAfter(tree)[2];
   assert.deepEqual(
     saidUntil(last).map(({ content }) => content),
@@ -203,7 +203,7 @@ for (const [name, options] of Object.entries({
     await page.getByRole('button', { name: 'Next version' }).click();
     assert.equal((await shown(page))[1], variants[2]);
     await page.getByRole('button', { name: 'Next version' }).click();
-    assert.equal((await shown(page))[1], first, 'after the last comes the first');
+    assert.equal((await shown(page))[1], first, 'the first follows the last');
     await takePicture(page, `tree-${name}-versions`);
     await page.getByRole('button', { name: 'Edit' }).click();
     await takePicture(page, `tree-${name}-edit`);
