@@ -525,8 +525,7 @@ bool encode_takes(media_encoding *encoding, uint64_t macs) {
 static wick_status run_step(media_encoding *encoding, wick_error *error) {
   const media_model *model = encoding->model;
   if (!encoding->has_begun) {
-    if (model->audio == NULL) return patches_embed(encoding, error);
-    stem_embed(encoding);
+    (model->audio == NULL ? patches_embed : stem_embed)(encoding);
     return WICK_OK;
   }
   if (encoding->layer == model->layer_count) return finish(encoding, error);

@@ -113,7 +113,7 @@ void grid_measure(const media_model *model, const media_chunk *chunk, patch_grid
 void grid_take(patch_grid *grid, scratch_arena *arena);
 void grid_fill(patch_grid *grid);
 // Computes hidden = patches + positions, and the angles of the rotation.
-wick_status patches_embed(media_encoding *encoding, wick_error *error);
+void patches_embed(media_encoding *encoding);
 
 // ---- project.c ----
 

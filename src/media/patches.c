@@ -269,18 +269,12 @@ static void put_angles(const row_job *job, uint32_t row, uint32_t thread) {
   }
 }
 
-wick_status patches_embed(media_encoding *encoding, wick_error *error) {
+void patches_embed(media_encoding *encoding) {
   const media_model *model = encoding->model;
   const patch_grid *grid = &encoding->grid;
   enum { TAPS_MACS = 64, ANGLE_MACS = 2048 };
   row_job job = {
       .encoding = encoding, .run = add_position, .macs = (uint64_t)TAPS_MACS * model->width};
-  if (model->kind->positions == POSITIONS_AXES &&
-      (grid->across > model->position_rows || grid->down > model->position_rows)) {
-    return fail_with(error, WICK_E_ARG, WICK_NO_OFFSET,
-                     "image: %u x %u patches, but the model has positions for %u per side",
-                     (unsigned)grid->across, (unsigned)grid->down, (unsigned)model->position_rows);
-  }
   multiply_patches(encoding);
   if (model->embedding_norm.weight != NULL) {
     rows_norm(encoding, &model->embedding_norm, true, model->epsilon, model->width,
@@ -298,5 +292,4 @@ wick_status patches_embed(media_encoding *encoding, wick_error *error) {
     rows_norm(encoding, &model->pre_norm, model->has_rms_norms, model->epsilon, model->width,
               encoding->hidden, encoding->stride, encoding->hidden, encoding->stride, grid->rows);
   }
-  return WICK_OK;
 }

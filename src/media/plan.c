@@ -205,6 +205,13 @@ static bool shrink(layout_settings *settings, const image_layout *layout) {
   return true;
 }
 
+// Whether the position table has a row for each patch of a side. Other tables are resampled.
+static bool has_positions(const media_model *model, const image_frame *frame) {
+  const uint32_t patch = model->layout.patch, most = model->position_rows;
+  return model->kind->positions != POSITIONS_AXES ||
+         (frame->width / patch <= most && frame->height / patch <= most);
+}
+
 static wick_status plan_layout(const media_model *model, uint32_t width, uint32_t height,
                                image_layout *out, wick_error *error) {
   layout_settings settings = model->layout;
@@ -213,7 +220,8 @@ static wick_status plan_layout(const media_model *model, uint32_t width, uint32_
     const wick_status status = layout_plan(&settings, width, height, out, error);
     if (status != WICK_OK) return status;
     const uint64_t rows = layout_rows(model, out);
-    if (most == 0 || rows <= most) return WICK_OK;
+    const bool fits = most == 0 || rows <= most;
+    if (fits && has_positions(model, &out->overview)) return WICK_OK;
     if (shrink(&settings, out)) continue;
     return fail_with(error, WICK_E_ARG, WICK_NO_OFFSET,
                      "image: %u x %u takes at least %llu tokens, limit is %u", (unsigned)width,

@@ -235,7 +235,7 @@ static bool fits_positions(const media_model *model, uint64_t rows, bool is_pair
     case POSITIONS_FIXED:
       return rows == side * side + (model->class_row != NULL);
     case POSITIONS_AXES:
-      return is_pair;
+      return is_pair && rows >= model->merge;
     case POSITIONS_BUCKETS:
       return rows == (uint64_t)BUCKETS * BUCKETS;
     default:

@@ -498,6 +498,10 @@ static void check_extreme_image(const media_model *model, uint32_t width, uint32
   CHECK(status == WICK_OK || status == WICK_E_ARG);
   if (status != WICK_OK) return;
   CHECK(plan.rows != 0);
+  for (uint32_t i = 0; i < plan.count && model->kind->positions == POSITIONS_AXES; i++) {
+    const uint32_t patch = model->layout.patch, most = model->position_rows;
+    CHECK(plan.chunks[i].width / patch <= most && plan.chunks[i].height / patch <= most);
+  }
   CHECK(plan.prepare_bytes + plan.resize_bytes + plan.encode_bytes < 1u << 30);
   const uint64_t planned_bytes = memory.bytes_now - before_bytes;
   memory.bytes_peak = memory.bytes_now;
