@@ -9,6 +9,8 @@ import { MEDIA_RATE as RATE } from './media_parts.js';
 /** @typedef {import('./media_parts.js').MediaPart} MediaPart */
 /** @typedef {import('./media_parts.js').Decoders} Decoders */
 /** @typedef {import('../wasm/media_table.js').Medium} Medium */
+/** @template T @typedef {T extends unknown ? Omit<T, 'place'> : never} Placeless */
+/** @typedef {Placeless<Medium>} Content */
 /** @typedef {{width: number, height: number, data: ArrayLike<number>}} Pixels three or four bytes each */
 /** @typedef {{samples: Float32Array, sampleRate: number}} Sound mono */
 
@@ -20,7 +22,7 @@ const FILE_BYTES_MAX = 2 ** 28 - 1;
 /** @param {MediaPart} part @param {Decoders} decoders @returns {Promise<Medium>} */
 export async function decodePart({ kind, place, from }, decoders) {
   try {
-    return kind === 'image' ? await imageOf(from, decoders) : await soundOf(from);
+    return { place, ...(kind === 'image' ? await imageOf(from, decoders) : await soundOf(from)) };
   } catch (error) {
     const code = error instanceof WickError ? error.code : 'UNSUPPORTED';
     const words = error instanceof WickError ? error.message : wordsOf(error);
@@ -84,7 +86,7 @@ async function anyBlobOf(from) {
 
 // ---- images ----
 
-/** @param {any} from @param {Decoders} decoders @returns {Promise<Medium>} */
+/** @param {any} from @param {Decoders} decoders @returns {Promise<Content>} */
 async function imageOf(from, decoders) {
   const blob = await blobOf(from);
   if (blob) return pixelsOf(await decodeImage(blob, decoders));
@@ -167,7 +169,7 @@ function drawn(image) {
   return context.getImageData(0, 0, width, height);
 }
 
-/** @param {Pixels} pixels @returns {Medium} */
+/** @param {Pixels} pixels @returns {Content} */
 function pixelsOf(pixels) {
   const { width, height, data } = pixels ?? {};
   const count = width * height;
@@ -221,7 +223,7 @@ function ppmOf(bytes) {
 
 // ---- recordings ----
 
-/** @param {any} from @returns {Promise<Medium>} */
+/** @param {any} from @returns {Promise<Content>} */
 async function soundOf(from) {
   const blob = await blobOf(from);
   const sound = blob ? await decodeSound(await bytesOfBlob(blob)) : givenSound(from);

@@ -22,9 +22,9 @@ import {
 } from './layout.js';
 
 /**
- * Decoded pixels with three bytes each, or mono samples at 16 kHz.
- * @typedef {{kind: 'image', width: number, height: number, data: Uint8Array} |
- *   {kind: 'audio', samples: Float32Array}} Medium
+ * Decoded pixels with three bytes each, or mono samples at 16 kHz. Errors name `place`, the part of the prompt.
+ * @typedef {{place: string} & ({kind: 'image', width: number, height: number, data: Uint8Array} |
+ *   {kind: 'audio', samples: Float32Array})} Medium
  */
 /** @typedef {{tokens: number, rows: number, tiles: number, macs: number, encodeBytes: number, isReady: boolean}} MediumInfo */
 /** @typedef {import('./heap.js').Passed} Passed */

@@ -119,6 +119,22 @@ async function isPlanned(native) {
   }
 }
 
+/**
+ * @template T
+ * @param {string | undefined} place
+ * @param {() => T} run
+ * @returns {T}
+ * @throws the error of `run`, which then names the place
+ */
+function placed(place, run) {
+  try {
+    return run();
+  } catch (error) {
+    if (!(error instanceof WickError) || !place) throw error;
+    throw new WickError(error.code, `${place}: ${error.message}`, error.cause);
+  }
+}
+
 export class MediaDesk {
   #native;
   /**
@@ -126,6 +142,8 @@ export class MediaDesk {
    * @type {Map<number, Extract<Medium, {kind: 'image'}> & {row: number}>}
    */
   #unfed = new Map();
+  /** The parts of prompts, by number. @type {Map<number, string>} */
+  #places = new Map();
 
   /** @param {NativeEngine} native */
   constructor(native) {
@@ -147,7 +165,11 @@ export class MediaDesk {
     /** @type {number[]} */
     const numbers = [];
     try {
-      for (const medium of media) numbers.push(this.#addOne(medium));
+      for (const medium of media) {
+        const number = placed(medium.place, () => this.#addOne(medium));
+        this.#places.set(number, medium.place);
+        numbers.push(number);
+      }
     } catch (error) {
       this.remove(numbers);
       throw error;
@@ -204,6 +226,7 @@ export class MediaDesk {
   remove(numbers) {
     for (const number of numbers) {
       this.#unfed.delete(number);
+      this.#places.delete(number);
       this.#native.media.remove(number);
     }
   }
@@ -216,7 +239,10 @@ export class MediaDesk {
   step(numbers) {
     const { media } = this.#native;
     const next = numbers.find((number) => !media.info(number).isReady);
-    if (next !== undefined && this.#feed(next)) return false;
-    return next === undefined || (media.step(next, STEP_BUDGET_US) && next === numbers.at(-1));
+    if (next === undefined) return true;
+    return placed(this.#places.get(next), () => {
+      if (this.#feed(next)) return false;
+      return media.step(next, STEP_BUDGET_US) && next === numbers.at(-1);
+    });
   }
 }

@@ -3,6 +3,7 @@
 // question.
 
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
@@ -139,7 +140,20 @@ describe('images', { skip }, () => {
     }
     const long = { width: 1, height: 100_000, data: new Uint8Array(300_000) };
     await assert.rejects(ask(engine, { type: 'image', image: long }), {
-      ...{ code: 'ARG', message: 'image: 1 x 100000 exceeds 65536 per side or 268435456 pixels' },
+      code: 'ARG',
+      message: 'messages[0].content[0]: image: 1 x 100000 exceeds 65536 per side or 268435456 pixels',
+    });
+  });
+
+  test('an error of the encoder names the part', async (t) => {
+    const { model: file, mmproj } = typeOf('gemma3');
+    const bytes = new Uint8Array(readFileSync(mmproj));
+    new Float32Array(bytes.buffer, bytes.length - 4096, 1024).fill(NaN);
+    const options = { file, mmproj: bytes, contextSize: 512, chatTemplate: texts };
+    const engine = await openEngine(t, any(options));
+    await assert.rejects(ask(engine, 'What?', dot(1)), {
+      code: 'NONFINITE',
+      message: 'messages[0].content[1]: media: row 0 of an embedding is not finite',
     });
   });
 
