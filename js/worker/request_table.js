@@ -75,6 +75,8 @@ export class RequestTable {
   #held = new Set();
   #onChange;
   #waitingMax = 0;
+  /** Requests that are added when their images and recordings are encoded. */
+  reserved = 0;
 
   /**
    * @param {NativeEngine} native
@@ -88,12 +90,23 @@ export class RequestTable {
     this.#limit = limit;
   }
 
+  /** @param {number} completions that are to be added @throws QUEUE_FULL */
+  checkLimit(completions) {
+    const waiting = this.#waiting.count + this.#heldCount + this.reserved;
+    const count = this.#submitted.size + waiting;
+    if (count + completions > this.#limit) {
+      this.#refusals += completions;
+      const words = `${count} requests are running or waiting, limit is ${this.#limit}`;
+      throw new WickError('QUEUE_FULL', words);
+    }
+  }
+
   /**
    * Adds the requests that are waiting here to the engine's stats.
    * @param {any} stats wick_stats_json
    */
   addTo({ requests, ...stats }) {
-    const waiting = requests.waiting + this.#waiting.count + this.#heldCount;
+    const waiting = requests.waiting + this.#waiting.count + this.#heldCount + this.reserved;
     this.#waitingMax = Math.max(this.#waitingMax, requests.waiting_max, waiting);
     const refused = requests.refused + this.#refusals;
     return { ...stats, requests: { ...requests, waiting, waiting_max: this.#waitingMax, refused } };
@@ -106,12 +119,7 @@ export class RequestTable {
    */
   add(id, request, wantsTokens) {
     const { completions = 1 } = request;
-    const count = this.#submitted.size + this.#waiting.count + this.#heldCount;
-    if (count + completions > this.#limit) {
-      this.#refusals += completions;
-      const words = `${count} requests are running or waiting, limit is ${this.#limit}`;
-      throw new WickError('QUEUE_FULL', words);
-    }
+    this.checkLimit(completions);
     const arrival = this.#arrivals++;
     const passesBefore = this.#native.passes();
     const entries = Array.from({ length: completions }, (_, index) => ({

@@ -67,6 +67,7 @@ export class ServedEngine {
       return;
     }
     const { id, completions } = message;
+    this.requests.checkLimit(completions);
     const ids = new Set(Array.from({ length: completions }, (_, index) => id + index));
     const numbers = this.#media.add(media);
     try {
@@ -75,7 +76,7 @@ export class ServedEngine {
       this.#media.remove(numbers);
       throw error;
     }
-    this.#encoding.push({ message, ids, numbers, fail });
+    this.#setEncoding([...this.#encoding, { message, ids, numbers, fail }]);
   }
 
   /**
@@ -94,6 +95,7 @@ export class ServedEngine {
     const { message, ids, numbers, fail } = first;
     try {
       if (!this.#media.step(numbers)) return;
+      this.#setEncoding(this.#encoding.slice(1));
       this.#submit(message, numbers);
       for (let id = message.id; id < message.id + message.completions; id++) {
         if (!ids.has(id)) this.requests.cancel(id);
@@ -106,8 +108,14 @@ export class ServedEngine {
 
   /** @param {Encoding} left a request that is submitted, cancelled or has failed */
   #leave(left) {
-    this.#encoding = this.#encoding.filter((one) => one !== left);
+    this.#setEncoding(this.#encoding.filter((one) => one !== left));
     this.#media.remove(left.numbers);
+  }
+
+  /** @param {Encoding[]} encoding whose completions count as waiting */
+  #setEncoding(encoding) {
+    this.#encoding = encoding;
+    this.requests.reserved = encoding.reduce((sum, { message }) => sum + message.completions, 0);
   }
 
   /** @param {number} id a completion of a request, or a call */

@@ -330,6 +330,21 @@ describe('requests', { skip }, () => {
     await asked;
   });
 
+  test('requests whose images are being encoded count in queueLimit', async (t) => {
+    const engine = await open(t, 'gemma3', { queueLimit: 2 });
+    const controller = new AbortController();
+    const aborted = { ...bodyAbout(dot(0)), signal: controller.signal };
+    const full = { code: 'QUEUE_FULL', message: '2 requests are running or waiting, limit is 2' };
+    const [cancelled, answered] = [
+      engine.chat.completions.create(any(aborted)),
+      ask(engine, dot(1)),
+    ];
+    await assert.rejects(ask(engine, dot(2)), full);
+    controller.abort();
+    await assert.rejects(cancelled, { name: 'AbortError' });
+    assert.equal(await answered, await ask(engine, dot(1)));
+  });
+
   test('if one of many requests with images is aborted, the others are answered', async (t) => {
     const engine = await open(t, 'gemma3');
     const wanted = await ask(engine, known('gemma3', 'sq'));
