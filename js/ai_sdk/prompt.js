@@ -23,14 +23,14 @@ export const unsupported = (feature, details) =>
 export const textOfJson = (value) =>
   typeof value === 'string' ? value : (JSON.stringify(value) ?? '');
 
-/** @param {FilePart} part @returns {string} */
-function textOfFile({ data, mediaType }) {
+/** @param {FilePart} part @param {string} [allowed] what an error says @returns {string} */
+function textOfFile({ data, mediaType }, allowed = 'text, images and audio are') {
   if (data.type === 'text') return data.text;
   const isText = /^text\b|^application\/(json|xml)\b/.test(mediaType);
   if (!isText || data.type !== 'data') {
     throw new WickError(
       'UNSUPPORTED',
-      `A file of type ${mediaType} is in the prompt: only text, images and audio are supported`,
+      `A file of type ${mediaType} is in the prompt: only ${allowed} supported`,
     );
   }
   const bytes =
@@ -40,8 +40,8 @@ function textOfFile({ data, mediaType }) {
   return new TextDecoder().decode(bytes);
 }
 
-/** @param {ToolOutput} output @returns {string} */
-function textOfOutput(output) {
+/** @param {ToolOutput} output @returns {ChatMessage['content']} */
+function contentOfOutput(output) {
   switch (output.type) {
     case 'text':
     case 'error-text':
@@ -52,13 +52,11 @@ function textOfOutput(output) {
     case 'execution-denied':
       return output.reason ?? 'The user refused to run this tool.';
     case 'content':
-      return output.value
-        .map((part) => {
-          if (part.type === 'text') return part.text;
-          if (part.type === 'file') return textOfFile(/** @type {any} */ (part));
-          return '';
-        })
-        .join('');
+      return contentOf(
+        /** @type {any[]} */ (output.value).filter(
+          ({ type }) => type === 'text' || type === 'file',
+        ),
+      );
   }
 }
 
@@ -72,7 +70,7 @@ function assistantMessages({ content }) {
   const results = [];
   for (const part of content) {
     if (part.type === 'text') message.content += part.text;
-    else if (part.type === 'file') message.content += textOfFile(part);
+    else if (part.type === 'file') message.content += textOfFile(part, 'text is');
     else if (part.type === 'reasoning') {
       message.reasoning_content = (message.reasoning_content ?? '') + part.text;
     } else if (part.type === 'tool-call') {
@@ -89,7 +87,7 @@ const toolMessage = ({ toolCallId, toolName, output }) => ({
   role: 'tool',
   tool_call_id: toolCallId,
   name: toolName,
-  content: textOfOutput(output),
+  content: contentOfOutput(output),
 });
 
 /**

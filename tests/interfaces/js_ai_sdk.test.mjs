@@ -374,6 +374,19 @@ describe('requestOf', () => {
       });
       assert.deepEqual(list, [{ ...toolMessage, content: text }]);
     }
+    const screenshot = {
+      type: 'file',
+      data: { type: 'data', data: 'w6k=' },
+      mediaType: 'image/png',
+    };
+    const value = [{ type: 'text', text: 'a' }, screenshot];
+    const shown = messagesOf({ role: 'tool', content: [result({ type: 'content', value })] });
+    const image = { type: 'image', image: 'data:image/png;base64,w6k=' };
+    assert.deepEqual(shown, [{ ...told, content: [{ type: 'text', text: 'a' }, image] }]);
+    assert.throws(() => messagesOf({ role: 'assistant', content: [screenshot] }), {
+      code: 'UNSUPPORTED',
+      message: 'A file of type image/png is in the prompt: only text is supported',
+    });
     assert.deepEqual([textOfJson('a'), textOfJson(5), textOfJson(undefined)], ['a', '5', '']);
     assert.deepEqual(unsupported('x'), { type: 'unsupported', feature: 'x' });
     assert.deepEqual(unsupported('x', ''), { type: 'unsupported', feature: 'x', details: '' });
