@@ -3,6 +3,7 @@
 
 import { WickError } from '../index.js';
 import { readChatFile, writeChatFile } from './chat_file.js';
+import { copyOfMessage, settledMessages, writtenMessages } from './chat_media.js';
 import { ChatReply } from './chat_reply.js';
 
 /** @typedef {import('../index.js').Engine} Engine */
@@ -53,12 +54,13 @@ export class Chat {
     if (said.length === 0 && this.#messages.length === 0) {
       throw argumentError('send needs a message: the conversation is empty');
     }
+    const settled = settledMessages(this.#engine, said);
     /** @type {ChatMessage[]} */
     let messages = [];
     const begin = async () => {
       this.#checkIdle();
       this.#running = reply;
-      messages = [...this.#messages, ...said];
+      messages = [...this.#messages, ...(await settled)];
       const body = { ...this.#settings, ...fields, messages, session: this.#session };
       return this.#engine.chat.completions.create(
         /** @type {any} */ ({ ...body, stream: true, stream_options: { include_usage: true } }),
@@ -104,14 +106,16 @@ export class Chat {
     const { chat_template_kwargs: variables } = this.#settings;
     const options = { tools, tool_choice, reasoning_effort, variables, parseSpecial };
     const given = Object.entries(options).filter(([, value]) => (value ?? undefined) !== undefined);
-    const messages = [...this.#messages, ...messagesOf(content)];
+    const said = await settledMessages(this.#engine, messagesOf(content));
+    const messages = [...this.#messages, ...said];
     return this.#engine.countTokens(messages, Object.fromEntries(given));
   }
 
   /** @returns {Promise<Uint8Array<ArrayBuffer>>} */
   async save() {
     this.#checkIdle();
-    const messages = this.#messages;
+    const messages = await writtenMessages(this.#engine, this.#messages);
+    this.#checkIdle();
     return writeChatFile(messages, await this.#session.save());
   }
 
@@ -170,10 +174,10 @@ const textOf = ({ content }) =>
     ? content.map((part) => ('text' in part ? part.text : '')).join('')
     : (content ?? '');
 
-/** @template T @param {T} value @returns {T} */
-function copyOf(value) {
+/** @param {ChatMessage[]} messages @returns {ChatMessage[]} */
+function copyOf(messages) {
   try {
-    return structuredClone(value);
+    return messages.map(copyOfMessage);
   } catch (error) {
     throw argumentError(`A message cannot be copied: ${error}`);
   }
@@ -207,7 +211,7 @@ function beginningOf({ system, messages }) {
 export async function createChat(engine, options = {}) {
   checkFields('createChat', options, [...own.slice(1), 'signal', 'timeout', 'onPrefill']);
   const { system, messages, salt, ...settings } = options;
-  const beginning = beginningOf(options);
+  const beginning = await settledMessages(engine, beginningOf(options));
   return new Chat(engine, await engine.createSession({ salt: salt ?? null }), settings, beginning);
 }
 

@@ -91,7 +91,27 @@ const script = `
     'an element of another class': await refusal('image', document.body),
     'a canvas as a recording': await refusal('audio', canvas),
   };
-  return { answers, heard, refused };`;
+
+  const { createEngine } = await import('/wick-llm/index.js');
+  const engine = await createEngine({ url: '/model.gguf', mmproj: '/mmproj.gguf', chatTemplate, contextSize: 512, threads: 1 });
+  const chats = {};
+  for (const [name, part] of Object.entries({
+    Blob: { type: 'image', image: png },
+    URL: { type: 'image', image: new URL('/image.png', location) },
+    canvas: { type: 'image', image: canvas },
+    ImageBitmap: { type: 'image', image: bitmap },
+    image: { type: 'image', image: loaded(new Image(), '/image.png?chat') },
+    AudioBuffer: { type: 'audio', audio: sound },
+    recording: { type: 'audio', audio: wav },
+  })) {
+    const settings = { temperature: 0, max_tokens: 4, ignore_eos: true };
+    const chat = await engine.createChat(settings);
+    const first = await chat.send({ role: 'user', content: [part, { type: 'text', text: 'What is it?' }] }).text();
+    const restored = await engine.loadChat(await chat.save(), settings);
+    chats[name] = [first, await chat.send('And?').text(), await restored.send('And?').text()];
+  }
+  await engine.close();
+  return { answers, heard, refused, chats };`;
 
 /** @param {Float32Array} samples @returns {Buffer} a 16-bit WAV file, which every browser decodes */
 function wavOf(samples) {
@@ -138,7 +158,7 @@ test('every class of image and recording in browsers', {
   const page = await browser.newPage();
   page.setDefaultTimeout(PATIENCE_MS);
   await page.goto(server.url);
-  const { answers, heard, refused } = /** @type {any} */ (
+  const { answers, heard, refused, chats } = /** @type {any} */ (
     await page.evaluate(`(async () => { ${script} })()`)
   );
   const { Blob: answer, ...others } = answers;
@@ -146,6 +166,10 @@ test('every class of image and recording in browsers', {
   for (const [name, one] of Object.entries(others)) assert.equal(one, answer, name);
   const { Blob: words, ...again } = heard;
   for (const [name, one] of Object.entries(again)) assert.equal(one, words, name);
+  const { recording, AudioBuffer: buffered, Blob: first, ...drawn } = chats;
+  assert.equal(first[1], first[2]);
+  for (const [name, one] of Object.entries(drawn)) assert.deepEqual(one, first, name);
+  assert.deepEqual(buffered, recording);
   assert.deepEqual(refused, {
     'broken image': 'InvalidStateError',
     'bytes that begin too early': 'InvalidStateError',
