@@ -285,7 +285,10 @@ export function readersOf(connection, message, options, completions = 1) {
   };
   const { parts } = message;
   delete message.parts;
+  let isDecoding = false;
   const launch = () => {
+    if (isDecoding) return; // another reader has started the request
+    isDecoding = parts !== undefined;
     if (parts) decode(parts);
     else submit();
     if (going === 0) return;

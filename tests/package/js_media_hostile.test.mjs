@@ -330,6 +330,19 @@ describe('requests', { skip }, () => {
     await asked;
   });
 
+  test('several answers about an image are those of one answer each', async (t) => {
+    const engine = await open(t, 'gemma3');
+    for (let index = 0; index < 8; index++) {
+      const body = { ...bodyAbout(dot(index)), n: 3, logprobs: true };
+      const { choices, usage } = any(await engine.chat.completions.create(any(body)));
+      const wanted = await ask(engine, dot(index), 'What is the word for it?');
+      for (const { message, logprobs } of choices) {
+        assert.deepEqual([message.content, logprobs.content.length], [wanted, 12]);
+      }
+      assert.equal(usage.completion_tokens, 36);
+    }
+  });
+
   test('requests whose images are being encoded count in queueLimit', async (t) => {
     const engine = await open(t, 'gemma3', { queueLimit: 2 });
     const controller = new AbortController();
