@@ -1627,12 +1627,15 @@ export interface MediaCost {
    * recording.
    */
   tiles: number;
-  /**
-   * Multiply-adds of the encoder.
-   */
+  /** Multiply-adds of the encoder. */
   macs: number;
   /** The memory needed while it is encoded, in bytes. */
   encodeBytes: number;
+  /**
+   * The estimated encoding time, based on the rate of earlier encodings, or on 40 billion
+   * multiply-adds per second and thread before the first one.
+   */
+  seconds: number;
 }
 
 export interface OpMetrics {

@@ -48,7 +48,7 @@ const answers = {
     const numbers = media.add([medium]);
     try {
       const { isReady, ...cost } = native.media.info(numbers[0]);
-      return cost;
+      return { ...cost, seconds: media.secondsOf(cost.macs) };
     } finally {
       media.remove(numbers);
     }

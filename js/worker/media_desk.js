@@ -13,6 +13,10 @@ import { checkStart, readNext } from '../bytes/checked_read.js';
  * requests wait until it ends.
  */
 const STEP_BUDGET_US = 4000;
+/** The assumed rate of an encoder per thread, until a rate has been measured. */
+const MACS_PER_MS = 4e7;
+/** Shorter times are not used as measurements. */
+const MEASURED_MS = 5;
 /** The limits of a resizing step. Rows with few bytes may be expanded to wide ones. */
 const [STRIP_BYTES, STRIP_ROWS] = [2 ** 20, 256];
 
@@ -142,8 +146,10 @@ export class MediaDesk {
    * @type {Map<number, Extract<Medium, {kind: 'image'}> & {row: number}>}
    */
   #unfed = new Map();
-  /** The parts of prompts, by number. @type {Map<number, string>} */
-  #places = new Map();
+  /** The parts of prompts, and the time of their encoding, by number. @type {Map<number, {place: string, ms: number}>} */
+  #open = new Map();
+  /** All encodings that have ended. */
+  #ended = { macs: 0, ms: 0 };
 
   /** @param {NativeEngine} native */
   constructor(native) {
@@ -167,7 +173,7 @@ export class MediaDesk {
     try {
       for (const medium of media) {
         const number = placed(medium.place, () => this.#addOne(medium));
-        this.#places.set(number, medium.place);
+        this.#open.set(number, { place: medium.place, ms: 0 });
         numbers.push(number);
       }
     } catch (error) {
@@ -226,7 +232,7 @@ export class MediaDesk {
   remove(numbers) {
     for (const number of numbers) {
       this.#unfed.delete(number);
-      this.#places.delete(number);
+      this.#open.delete(number);
       this.#native.media.remove(number);
     }
   }
@@ -240,9 +246,31 @@ export class MediaDesk {
     const { media } = this.#native;
     const next = numbers.find((number) => !media.info(number).isReady);
     if (next === undefined) return true;
-    return placed(this.#places.get(next), () => {
+    return placed(this.#open.get(next)?.place, () => {
       if (this.#feed(next)) return false;
-      return media.step(next, STEP_BUDGET_US) && next === numbers.at(-1);
+      return this.#encode(next) && next === numbers.at(-1);
     });
+  }
+
+  /** @param {number} number @returns {boolean} whether it is encoded */
+  #encode(number) {
+    const { media } = this.#native;
+    const open = this.#open.get(number);
+    const start = performance.now();
+    const isEncoded = media.step(number, STEP_BUDGET_US);
+    if (open) open.ms += performance.now() - start;
+    if (open && isEncoded) {
+      this.#ended.macs += media.info(number).macs;
+      this.#ended.ms += open.ms;
+    }
+    return isEncoded;
+  }
+
+  /** @param {number} macs of an encoding @returns {number} its estimated seconds, at the rate of earlier ones */
+  secondsOf(macs) {
+    const { macs: done, ms } = this.#ended;
+    const rate =
+      ms >= MEASURED_MS ? done / ms : MACS_PER_MS * this.#native.counters().threadsUsed.prefill;
+    return macs / rate / 1000;
   }
 }

@@ -108,11 +108,28 @@ test('a part is decoded once, for several requests', { skip: shared.skip }, asyn
     assert.equal(cost.tokens, (await counted([one])) - (await counted('')));
     assert.ok(cost.rows > 0 && cost.rows <= cost.tokens && cost.tiles > 0);
     assert.ok(cost.macs > 1e4 && cost.encodeBytes > 1e3);
+    assert.equal(cost.seconds, cost.macs / 4e10, 'nothing has been measured');
   }
   const text = { type: 'text', text: 'Hello' };
   await assert.rejects(engine.mediaCost(any(text)), hasCode('ARG'));
   assert.deepEqual(await engine.decodeMedia(any(text)), text);
   await assert.rejects(engine.decodeMedia(any({ type: 'smell' })), hasCode('UNSUPPORTED'));
+});
+
+test('the seconds of an image are estimated at the rate of earlier ones', {
+  skip: shared.skip,
+}, async (t) => {
+  const engine = await openEngine(t, any(options()));
+  const image = (/** @type {number} */ level) => ({
+    type: 'image',
+    image: { width: 300, height: 300, data: new Uint8Array(270_000).fill(level) },
+  });
+  const start = performance.now();
+  await answerOf(engine, [image(1)]);
+  const seconds = (performance.now() - start) / 1000;
+  const cost = await engine.mediaCost(any(image(2)));
+  assert.ok(cost.seconds > 0 && cost.seconds < seconds, `${cost.seconds} of ${seconds}`);
+  assert.notEqual(cost.seconds, cost.macs / 4e10);
 });
 
 describe('the Prompt API', { skip: shared.skip }, () => {
