@@ -23,7 +23,7 @@ export const unsupported = (feature, details) =>
 export const textOfJson = (value) =>
   typeof value === 'string' ? value : (JSON.stringify(value) ?? '');
 
-/** @param {FilePart} part @param {string} [allowed] what an error says @returns {string} */
+/** @param {FilePart} part @param {string} [allowed] the kinds that an error names @returns {string} */
 function textOfFile({ data, mediaType }, allowed = 'text, images and audio are') {
   if (data.type === 'text') return data.text;
   const isText = /^text\b|^application\/(json|xml)\b/.test(mediaType);
