@@ -146,7 +146,7 @@ export interface ModelEvents {
  * `owner/repo:Q4_K_M`), a fingerprint, a SHA-256, an id or the name of a file.
  */
 export interface ModelStore extends Omit<EventTarget, 'addEventListener' | 'removeEventListener'> {
-  /** Where models are kept. */
+  /** Where models are stored. */
   readonly kind: 'opfs' | 'indexeddb' | 'folder' | 'memory';
   /** The folder of the models, with `kind: 'folder'`; the file of an entry is `<id>/model.gguf` in it. */
   readonly folder: string | undefined;

@@ -18,7 +18,7 @@ const questions = [
   ['parallel requests', 'guide/many-requests.html'],
   ['which GGUF types are supported', 'features.html#models-and-gguf-types'],
   ['how do I embed documents', 'guide/embeddings.html'],
-  ['what happens if storage is full', 'models.html#createengine-keeps-what-it-loads'],
+  ['what happens if storage is full', 'models.html#createengine-caches-what-it-loads'],
   ['how is a LoRA adapter loaded', 'guide/adapters.html'],
   ['stream tokens', 'guide/streaming.html'],
 ];

@@ -188,10 +188,10 @@ try {
       'embeddings',
       `## Text embeddings against transformers.js
 
-${options.texts} texts of ${options.tokens} tokens at once, with all-MiniLM-L6-v2's weights, ${threads} thread, in one Chromium
+${options.texts} inputs of ${options.tokens} tokens at once, with all-MiniLM-L6-v2's weights, ${threads} thread, in one Chromium
 (${browser.version()}), alternately: medians of ${options.rounds} rounds, and 95 % intervals of the ratio. The cosine is the
-lowest of all texts, compared with the vectors of transformers.js in F32. On a shared machine, CPU time is more
-reliable than the clock.
+lowest of all inputs, compared with transformers.js's F32 vectors. On a shared machine, CPU time is more
+reliable than wall-clock time.
 
 \`node tools/bench/embeddings.mjs --rounds ${options.rounds} --document\`: ${environmentLine(environment)}.
 

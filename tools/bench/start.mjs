@@ -117,7 +117,7 @@ if (options.breakdown) {
   }
 }
 if (options.document) {
-  const text = `## Start-up in Node
+  const text = `## Startup in Node
 
 Milliseconds from the call to \`createEngine\` for the built-in model (Q8_0, 2.8 MB) until the engine and its worker
 threads are ready. Each row has ${runs} fresh processes, run alternately.

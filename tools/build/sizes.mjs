@@ -17,7 +17,7 @@ const root = resolve(fileURLToPath(new URL('../..', import.meta.url)));
 const document = join(root, 'docs/sizes.md');
 const HEADROOM = 0.03;
 /** Names of rows that are not files. */
-export const CHAT_PAGE = 'the chat page until it can be used';
+export const CHAT_PAGE = 'everything that the chat page loads before it is usable';
 export const PACKAGE = 'the npm package, packed';
 
 /** Size limits of rows. @type {[name: RegExp, bytes: number][]} */

@@ -167,7 +167,7 @@ static const char *const FAMILIES[] = {
     "GLM 4.5 to 4.7",
     "Hunyuan 3",
     "MiniMax M2",
-    "others with <invoke> elements",
+    "Other models with <invoke> elements",
     "Muse",
     "DeepSeek V3.2",
     "DeepSeek V4",
