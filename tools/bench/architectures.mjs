@@ -128,7 +128,7 @@ const rows = measure();
 const table = ['model', 'embedder']
   .flatMap((kind) => [paragraphOf(kind, false), paragraphOf(kind, true)])
   .join('\n\n');
-const counts = `${rows.filter(({ refused }) => !refused).length} of ${rows.length} architectures run.`;
+const counts = `${rows.filter(({ refused }) => !refused).length} of ${rows.length} models run.`;
 const line = environmentLine(describeEnvironment());
 const text = `${table}\n\n${counts} \`node tools/bench/architectures.mjs --document\`: ${line}.`;
 process.stdout.write(`${text}\n`);

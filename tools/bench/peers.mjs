@@ -355,8 +355,8 @@ function writeDocument(rows, environment, { browser, versions, variant }) {
       peer === 'llama.cpp' ? `llama.cpp from node-llama-cpp ${version}` : `${peer} ${version}`,
     );
   const rounds = quick
-    ? `Up to ${repetitions} rounds, medians.`
-    : `${ROUNDS_MIN} to ${repetitions} rounds, medians, and 95 % bootstrap intervals of the ratio.`;
+    ? `Medians of up to ${repetitions} rounds.`
+    : `Medians of ${ROUNDS_MIN} to ${repetitions} rounds, with 95% bootstrap intervals of the ratio.`;
   const { head, command } = sections[options.section];
   const isMain = options.section === 'peers';
   writeSection(
