@@ -64,7 +64,7 @@ SHORTEST_SOURCES := src/bench/% src/cli/% src/format/% src/lab/% src/metrics/% s
     scheduler speculation swap thought) \
   $(call in,src/text,roles special special_index unicode vocabulary) \
   $(call in,src/thread,choice)
-# Code that runs once per step or token: with -Oz, decoding takes 2 % longer.
+# Code that runs once per step or token: with -Oz, decoding takes 2% longer.
 SHORT_FLAGS := -Os
 SHORT_SOURCES := $(call in,src/api,engine events) \
   $(call in,src/base,memory) \

@@ -265,7 +265,7 @@ static void put_conversation(buffer *out, const body *read, uint32_t tools, cons
 
 static const field fields_text_format[] = {{"type", FIELD_IGNORED, 0, 0, NULL},
                                            {NULL, FIELD_IGNORED, 0, 0, NULL}};
-// llama.cpp's clients send the schema in the field `schema`.
+// llama.cpp's clients send the schema in the `schema` field.
 static const field fields_object_format[] = {{"type", FIELD_IGNORED, 0, 0, NULL},
                                              {"schema", FIELD_OBJECT, 0, 0, NULL},
                                              {NULL, FIELD_IGNORED, 0, 0, NULL}};

@@ -33,8 +33,8 @@ static inline uint64_t fetch_end_us(const fetch_url *url) {
 }
 
 // Sends a GET request with this Range header, such as "bytes=0-99". Reads the body's first bytes,
-// at most `size_bytes`, and sets *count. Blocks until they have arrived; meanwhile no other request
-// is served. Returns false if the request fails or times out, or if the body ends early.
+// at most `size_bytes`, and sets *count. Blocks until they have arrived; in the meantime, no other
+// request is served. Returns false if the request fails or times out, or if the body ends early.
 bool fetch_get(const fetch_url *url, const char *range, void *bytes, size_t size_bytes,
                size_t *count, fetch_answer *out);
 

@@ -1,5 +1,5 @@
 // component/fetch_p3.c — outgoing HTTP with WASI 0.3. The reading task waits in waitable-set.wait,
-// and the instance runs nothing else meanwhile. The types of the imports are in wit/p3.wit.
+// and the instance runs nothing else in the meantime. The types of the imports are in wit/p3.wit.
 #include "fetch.h"
 
 #include <string.h>

@@ -65,7 +65,7 @@ typedef struct wanted {
 // Applies the fields that fields_check accepted. Without a seed, a random one is chosen. If
 // `tenant` is NULL, only the request's own salt counts.
 bool fields_take(body *read, const char *tenant, wanted *out, refusal *refused);
-// Checks the field `lora` of llama.cpp's server. Components do not load adapters, so a request that
+// Checks the `lora` field of llama.cpp's server. Components do not load adapters, so a request that
 // selects one is rejected.
 bool fields_check_adapters(const body *read, refusal *refused);
 // Reads a string or an array of strings, and sets *count. `param` is the field's name.

@@ -151,7 +151,7 @@ export interface EngineSettings {
    */
   predictor?: boolean;
   // end engine options
-  /** Type of the cached keys and values, or of each; `f16` by default. */
+  /** Type of the KV cache, or of its keys and its values; `f16` by default. */
   kvType?: KvType | { k?: KvType; v?: KvType };
   /**
    * Limit on running and waiting requests, where each of `n` completions counts; further requests
@@ -539,7 +539,7 @@ export interface SaveOptions {
   /** A path (Node, Deno) or a name in the origin private file system. */
   to?: string | undefined;
   /**
-   * Types of the saved keys and values; the engine's by default. Coarser types make the state smaller, but the
+   * KV types of the saved state; the engine's by default. Lower-precision types make the state smaller, but the
    * precision is lost permanently. Any engine with the same model and `kvType` loads the state.
    */
   kvType?: KvType | { k?: KvType; v?: KvType } | undefined;
@@ -1537,7 +1537,7 @@ export interface EngineInfo {
       SpecialToken | null
     >;
   } | null;
-  /** The chat template (Jinja), from the option `chatTemplate` or from the model. */
+  /** The chat template (Jinja), from the `chatTemplate` option or from the model. */
   chatTemplate: string | null;
   /** Tensors and bytes of each type in the file. */
   types: Record<string, { tensors: number; bytes: number }>;

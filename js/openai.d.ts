@@ -13,7 +13,7 @@ export interface RequestRecord {
   /** `error` for responses with status 500 or above and for failed streams. */
   level: 'info' | 'error';
   'event.name': 'http.request';
-  /** The option `instance`. */
+  /** The `instance` option. */
   'service.instance.id'?: string;
   /** The response header `X-Request-Id`. */
   request_id: string;
@@ -74,10 +74,10 @@ export interface HandlerOptions {
    * model.
    */
   model?: string;
-  /** The adapters (engine.adapters) of requests without the field `lora`; none by default. */
+  /** The adapters (engine.adapters) of requests without a `lora` field; none by default. */
   adapters?: AdapterUse[];
   /**
-   * A name for this server, used as the label `wick_instance` of each sample of /metrics and in
+   * A name for this server, used as the `wick_instance` label of each sample of /metrics and in
    * request records.
    */
   instance?: string;

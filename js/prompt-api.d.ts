@@ -53,7 +53,7 @@ export interface Tool {
   name: string;
   description: string;
   inputSchema: object;
-  /** Without it, and with the type `tool-call` in expectedOutputs, prompt() returns the calls to the page. */
+  /** Without it, and with the `tool-call` type in expectedOutputs, prompt() returns the calls to the page. */
   // biome-ignore lint/suspicious/noExplicitAny: the type that the schema describes, which is unknown here
   execute?: (input: any) => Promise<string> | string;
 }

@@ -47,13 +47,13 @@ export async function describeEnvironment(plan, { info }) {
     'linear memory, bytes': info?.memory.linearBytes ?? 0,
     browser: await browserName(),
     processors: navigator.hardwareConcurrency,
-    ...(deviceMemory && { 'device memory, at least GB': deviceMemory }),
+    ...(deviceMemory && { 'device memory in GB (lower bound)': deviceMemory }),
     'cross-origin isolated': crossOriginIsolated,
     date: new Date().toISOString(),
   };
 }
 
-/** @param {Run[]} runs @returns {string[][]} with a head */
+/** @param {Run[]} runs @returns {string[][]} rows, including a header row */
 export function speedRows(runs) {
   const head = [
     'threads',
@@ -78,7 +78,7 @@ export function speedRows(runs) {
   ];
 }
 
-/** @param {NonNullable<Result['metrics']>} metrics @returns {string[][]} with a head */
+/** @param {NonNullable<Result['metrics']>} metrics @returns {string[][]} rows, including a header row */
 export function opRows({ passes }) {
   const head = ['op', 'count', 'mean µs', 'GB/s', 'GMAC/s', 'share'];
   const rows = Object.entries(passes).flatMap(([pass, ops]) =>

@@ -98,7 +98,7 @@ export async function attach(files) {
   if (refused.length > 0) showNotice(refused.join(' '));
   else if (books.length > 0) offerBooks(books);
   if (blocks.length === 0) return;
-  const before = field.value; // including text that was typed meanwhile
+  const before = field.value; // including text that was typed in the meantime
   writePrompt(`${before.trimEnd()}\n\n${blocks.join('\n\n')}`);
   field.setSelectionRange(before.trimEnd().length, before.trimEnd().length);
   field.scrollTop = 0;

@@ -133,7 +133,7 @@ export async function keepReading(reading, bytes) {
 
 /**
  * Reads in one transaction the part that a model has read and its state: another tab, or a page that
- * is being closed, may store more meanwhile.
+ * is being closed, may store more in the meantime.
  * @param {string} key
  * @returns {Promise<{reading: Reading, bytes?: Uint8Array<ArrayBuffer>} | undefined>} without bytes
  * if pieces of it are missing

@@ -1,4 +1,4 @@
-// examples/chat/context_choice.js — the choice of the context size: from the usual size up to the trained one, each with the
+// examples/chat/context_choice.js — the choice of the context size: from the default size up to the trained one, each with the
 // memory that it needs here. This file is loaded with the settings.
 
 import { CONTEXT_USUAL, reachableBytes, sizesOf } from './context_sizes.js';

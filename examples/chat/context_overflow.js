@@ -82,7 +82,7 @@ export async function hasRoom(path, again) {
  * @param {Message[]} path
  * @param {Message} start
  * @returns {Promise<string>} a summary of the turns before it; empty if there is none, or if
- * something else was opened meanwhile
+ * something else was opened in the meantime
  */
 async function foldOf(path, start) {
   const { engine, tree } = now();

@@ -22,7 +22,7 @@ export const reachableBytes = ({ limitBytes, mostBytes }, deviceBytes) =>
  * @param {{trained: number, now: number, bytesPerToken: number, totalBytes: number}} model its
  * current context has `now` tokens
  * @param {number} limitBytes the memory that it may have
- * @returns {Size[]} the sizes: the usual one first, the one for which the model was trained last
+ * @returns {Size[]} the sizes: the default one first, the trained one last
  */
 export function sizesOf({ trained, now, bytesPerToken, totalBytes }, limitBytes) {
   /** @type {Size[]} */

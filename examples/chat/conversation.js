@@ -444,7 +444,7 @@ async function continueAnswer(message) {
  * @param {Place} parent
  * @param {string} content
  * @param {{system?: string, field?: string, isStart?: boolean, fold?: string, media?: Message['media']}} how `field` is that of its draft
- * @returns {Promise<Message | undefined>} undefined if another conversation was opened meanwhile
+ * @returns {Promise<Message | undefined>} undefined if another conversation was opened in the meantime
  */
 async function ask(parent, content, { system, field, isStart, fold, media = [] }) {
   running = new AbortController(); // one question at a time
@@ -561,7 +561,8 @@ let followed = 0;
 /** Opens the target of the browser's Back or Forward button, or of a link. @param {string} id */
 export async function followAddress(id) {
   const own = ++followed;
-  const isStill = () => own === followed && location.hash === `#${id}`; // another press of Back may have followed meanwhile
+  // Back may have been pressed again in the meantime
+  const isStill = () => own === followed && location.hash === `#${id}`;
   if (id === open.about.id || (await openConversation(id, { isStill }))) return;
   const kept = await keeper.store.open(id).catch(() => undefined);
   if (!isStill()) return;

@@ -187,7 +187,7 @@ async function run(one) {
 /**
  * @param {{url: string, name: string, mmproj?: true}} wanted
  * @param {boolean} [isWanted] whether it will be used once it is stored, unless another model is
- * loaded meanwhile
+ * loaded in the meantime
  * @returns {Promise<void>} a promise that settles when it is stored, and rejects with an AbortError
  * if it is paused
  */

@@ -22,7 +22,7 @@ export async function takeInLater({ file: files, mmproj }, onKept) {
     const encoders = mmproj && (await store.import(mmproj, { name: mmproj.name })).fingerprint;
     const kept = { kept: fingerprint ?? '', ...(encoders && { mmproj: encoders }) };
     if (fingerprint) onKept({ name: file.name, source: kept });
-    showNotice(`${file.name} (${formatBytes(file.size)}) is kept in this browser.`);
+    showNotice(`${file.name} (${formatBytes(file.size)}) is saved in this browser.`);
   } catch (error) {
     const isFull = /** @type {{code?: string}} */ (error).code === 'STORAGE_FULL';
     const why = isFull ? 'there is no storage left for it' : `it could not be saved (${error})`;

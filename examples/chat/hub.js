@@ -64,8 +64,8 @@ export function decoded(path) {
 }
 
 /**
- * Returns the package's name for a file on the hub, with which the package gets the file's size and hash from the listing
- * before it downloads the file.
+ * Returns the package's name for a file on the hub. With that name, the package looks up the file's size and hash in the
+ * listing before it downloads the file.
  * @param {string} url
  * @returns {string | undefined} undefined if it is not a file on the hub
  */

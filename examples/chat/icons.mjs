@@ -11,7 +11,7 @@ const here = dirname(fileURLToPath(import.meta.url));
 
 const SIZES = [192, 512];
 const BACKGROUND = '#23211d';
-/** The drawing's share of the width: the visible circle has 80 %, and the drawing's corners are inside it. */
+/** The drawing's share of the width. The visible circle has 80% of it and contains the drawing's corners. */
 const DRAWN = 0.64;
 
 /** @type {Promise<void> | undefined} */

@@ -36,7 +36,7 @@ export function enterForgotten(question, about, at, isForGood = false) {
 }
 
 /**
- * Removes the entry, unless the question was changed again meanwhile.
+ * Removes the entry, unless the question was changed again in the meantime.
  * @param {string} question
  * @param {number} at
  * @param {boolean} [isForGood]

@@ -261,11 +261,11 @@ async function dropBad(wish, error) {
 // ---- its context ----
 
 /**
- * Creates an engine. A context above the usual size adds only its own keys and values; the memory for
+ * Creates an engine. A context above the default size adds only its own part of the KV cache; the memory for
  * forks and the prefix cache is unchanged.
  * @param {number | undefined} context in tokens
  * @param {any} options
- * @returns {Promise<Engine>} an engine with the usual context if this one is impossible
+ * @returns {Promise<Engine>} an engine with the default context if this one is impossible
  */
 async function createSized(context, options) {
   if (context === undefined) return createEngine(options);

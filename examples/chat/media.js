@@ -123,7 +123,7 @@ const latest = new WeakMap();
 export async function fillMedia(list, media, controls = () => []) {
   latest.set(list, media);
   await hold(media.filter(({ id }) => !held.has(id)));
-  if (latest.get(list) !== media) return; // it has changed meanwhile
+  if (latest.get(list) !== media) return; // it has changed in the meantime
   list.replaceChildren(...media.map((one) => make('li', {}, pictureOf(one), ...controls(one))));
 }
 

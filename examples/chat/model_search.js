@@ -112,7 +112,7 @@ async function showFile(text, url, signal) {
     examine({ url: mirrored(url) }, signal),
     encodersNextTo(url, signal).catch(() => 0), // the model is shown without them
   ]);
-  await measureSpeed().catch(() => {}); // if another model is loaded meanwhile, the speed is not shown
+  await measureSpeed().catch(() => {}); // if a different model was loaded, no speed is shown
   const verdict = judge(facts, await readDevice(limitBytes), speedsHere());
   const { fits } = verdict;
   if (encoders > 0)

@@ -7,7 +7,7 @@ import good from './good_models.json' with { type: 'json' };
 
 /**
  * `mmproj`: whether its repository also contains its encoders. `bytes` is approximately the file's
- * size, `needBytes` the memory that it needs with the usual context, `temperature` the value
+ * size, `needBytes` the memory that it needs with the default context, `temperature` the value
  * recommended by its authors.
  * @typedef {{id: string, name: string, note: string, url: string, bytes: number, needBytes?: number, temperature?: number,
  *   isBuiltIn?: boolean, mmproj?: true}} ModelChoice

@@ -172,7 +172,7 @@ byId('open-settings').addEventListener('click', async () => {
   const { fillSizes } = await import('./context_choice.js');
   const field = /** @type {HTMLSelectElement} */ (document.querySelector('[name="context"]'));
   const { engine } = current();
-  await fillSizes(field, byId('context-hint'), engine).catch(() => {}); // the model was replaced meanwhile
+  await fillSizes(field, byId('context-hint'), engine).catch(() => {}); // the model was replaced
   const knows = engine && (await knowsTools(engine).catch(() => true));
   byId('tools-hint').hidden = knows !== false;
 });

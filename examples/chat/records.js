@@ -21,7 +21,7 @@ export const RECORD_VERSION = 1;
  *   deleted: number, model?: ModelName, settings?: Record<string, unknown>, shown?: string, book?: string}} Conversation
  */
 /**
- * `writing`: an answer that is being generated, or one whose tab was closed meanwhile.
+ * `writing`: an answer that is being generated, or one whose tab was closed in the meantime.
  * @typedef {'whole' | 'writing' | 'stopped' | 'length'} State
  */
 /**

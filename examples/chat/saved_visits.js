@@ -118,7 +118,7 @@ async function keepOnce({ engine: own, id, messages }) {
     const body = { messages, session, max_tokens: 1, temperature: 0, priority: PRIORITY };
     await own.chat.completions.create(body);
     const bytes = await session.save();
-    if (!settings.remember) return ''; // the user has switched it off meanwhile
+    if (!settings.remember) return ''; // the user has switched it off in the meantime
     const facts = {
       id,
       fingerprint: fingerprint ?? '',
@@ -152,7 +152,7 @@ export async function keepState(own, id, messages) {
   while (next && settings.remember) {
     const one = next;
     next = undefined;
-    // another model may have been loaded meanwhile
+    // another model may have been loaded in the meantime
     const words = await keepOnce(one).catch((error) => (isClosed(error) ? '' : inWords(error)));
     if (words) note('Next visit', words); // its session is closed, so the panel is drawn without it
   }

@@ -4,9 +4,9 @@
 const PIECE_BYTES = 1 << 20;
 
 /**
- * Reads a body into one buffer, if the stream supports that (in Safari it does not). A new buffer
- * for each piece would use as much fresh memory as the model is large, which the system has to
- * clear. The bytes of a read are valid until the next read.
+ * Reads a body into one buffer, if the stream supports that (in Safari it does not). Allocating
+ * a new buffer for each chunk would touch as much new memory as the size of the model, and the
+ * system would have to zero all of it. The bytes of a read are valid until the next read.
  */
 export class PieceReader {
   /** @type {ReadableStreamBYOBReader | undefined} */

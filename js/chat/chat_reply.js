@@ -109,7 +109,7 @@ export class ChatReply {
     try {
       this.#chunks ??= this.#start();
       const chunks = await this.#chunks;
-      if (this.#isOver) return undefined; // the reader left meanwhile
+      if (this.#isOver) return undefined; // the reader left in the meantime
       const { done, value } = await chunks.next();
       if (this.#isOver) return undefined;
       if (!done) {

@@ -1,4 +1,4 @@
-// js/handler/adapter_fields.js — the field `lora` of llama.cpp's server: [{id, scale}], where the id is an index into
+// js/handler/adapter_fields.js — the `lora` field of llama.cpp's server: [{id, scale}], where the id is an index into
 // the list of the engine's adapters.
 
 import { isObject, must } from './fields.js';

@@ -92,7 +92,7 @@ export async function createEngine(options) {
       if (options.wasm === undefined) findModules(options, wanted).catch(() => {});
       const { canShare, TabThread } = await loadTabs();
       const isPossible = await canShare();
-      connection.check(); // the caller may have aborted meanwhile
+      connection.check(); // the caller may have aborted in the meantime
       if (!isPossible) return start(connection);
       return connection.share(
         (onMessage) => new TabThread(shared, start, onMessage, EngineConnection),

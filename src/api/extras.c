@@ -42,7 +42,7 @@ static bool has_unusual_text(const gguf_directory *directory, const char *key, c
   return gguf_get_string(directory, key, text, &ignored) == WICK_OK && !is_among(*text, usual);
 }
 
-// Returns the first key of a usual architecture that requires a different kind of layer, or NULL.
+// Returns the first key of a common architecture that requires a different kind of layer, or NULL.
 // Values of a wrong type are rejected by the functions that read them.
 static const char *find_unusual_key(const gguf_directory *directory, char key[KEY_BYTES]) {
   gguf_string name = {"", 0};
@@ -119,7 +119,7 @@ static wick_status refuse(wick_error *error, uint64_t offset_bytes, const char *
                    "%s is not in this program; %s has all features", what, extras_program());
 }
 
-// Rejects a key's value that the usual code does not support.
+// Rejects a key's value that needs code that this build lacks.
 static wick_status refuse_text(const gguf_directory *directory, const char *key, const char *usual,
                                const char *kind, wick_error *error) {
   gguf_string text;

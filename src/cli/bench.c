@@ -24,7 +24,7 @@ enum { FORMAT_MD, FORMAT_JSON };
 
 typedef struct summary {
   double median, mean, stddev;
-  stat_interval interval;  // 95 % confidence interval of the mean
+  stat_interval interval;  // 95% confidence interval of the mean
 } summary;
 
 static summary summarise(const double *values, size_t count, double *scratch) {

@@ -1,4 +1,5 @@
-// cli/command.h — the commands of the command line, each in its own file, and their common parts.
+// cli/command.h — the commands of the command-line program, each in its own file, and their common
+// parts.
 #ifndef WICK_CLI_COMMAND_H
 #define WICK_CLI_COMMAND_H
 

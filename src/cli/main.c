@@ -1,4 +1,4 @@
-// cli/main.c — the command line: finds the command and runs it. One program for every host;
+// cli/main.c — the command-line program: finds the command and runs it. One program for every host;
 // wick-lab has the same main.
 #include <string.h>
 

@@ -9,7 +9,7 @@
 enum {
   ALIGNMENT_DEFAULT = 32,
   SLACK_BYTES_MAX = 4096,
-  // In a half-full table of usual names, runs are well below a hundred; this limits malicious
+  // In a half-full table of ordinary names, runs are well below a hundred; this limits malicious
   // names.
   PROBES_MAX = 1024
 };

@@ -38,6 +38,12 @@ static void fail(gguf_writer *writer, wick_status status, const char *what, cons
   fail_with(&writer->failure, status, WICK_NO_OFFSET, "GGUF writer: '%s' %s", name, what);
 }
 
+// Reports a call that is out of order.
+static void fail_call(gguf_writer *writer, wick_status status, const char *what) {
+  if (writer->failure.status != WICK_OK) return;
+  fail_with(&writer->failure, status, WICK_NO_OFFSET, "GGUF writer: %s", what);
+}
+
 static void append(gguf_writer *writer, gguf_buffer *buffer, const void *bytes, size_t size_bytes) {
   if (writer->failure.status != WICK_OK || size_bytes == 0) return;
   size_t wanted;
@@ -102,8 +108,9 @@ void gguf_writer_destroy(gguf_writer *writer) {
 
 static void begin_value(gguf_writer *writer, const char *key, gguf_value_type type) {
   const size_t length = strlen(key);
-  if (writer->is_header_written) fail(writer, WICK_E_ARG, "comes after the header", key);
-  if (writer->items_left > 0) fail(writer, WICK_E_ARG, "comes before an array's end", key);
+  if (writer->is_header_written) fail(writer, WICK_E_ARG, "was added after the header", key);
+  if (writer->items_left > 0)
+    fail(writer, WICK_E_ARG, "was added before an array was complete", key);
   if (length == 0 || length > GGUF_KEY_BYTES_MAX)
     fail(writer, WICK_E_ARG, "is not a valid key", key);
   if (writer->value_count == GGUF_KEYS_MAX) fail(writer, WICK_E_ARG, "exceeds the key limit", key);
@@ -160,7 +167,7 @@ void gguf_writer_add_strings(gguf_writer *writer, const char *key, size_t count)
 
 void gguf_writer_add_item(gguf_writer *writer, const char *bytes, size_t size_bytes) {
   if (writer->items_left == 0) {
-    fail(writer, WICK_E_ARG, "has no room for an item", "an array of strings");
+    fail_call(writer, WICK_E_ARG, "array of strings has more items than declared");
     return;
   }
   writer->items_left--;
@@ -196,7 +203,7 @@ void gguf_writer_add_tensor(gguf_writer *writer, const char *name, ggml_type typ
                             const uint64_t *dims, uint32_t dim_count) {
   uint64_t size_bytes = 0, padded_bytes = 0, data_bytes = 0;
   const size_t length = strlen(name);
-  if (writer->is_header_written) fail(writer, WICK_E_ARG, "comes after the header", name);
+  if (writer->is_header_written) fail(writer, WICK_E_ARG, "was added after the header", name);
   if (length == 0 || length > GGUF_TENSOR_NAME_BYTES_MAX) {
     fail(writer, WICK_E_ARG, "is not a valid tensor name", name);
   }
@@ -255,8 +262,9 @@ static wick_status outcome(const gguf_writer *writer, wick_error *error) {
 }
 
 wick_status gguf_writer_write_header(gguf_writer *writer, wick_error *error) {
-  if (writer->items_left > 0) fail(writer, WICK_E_ARG, "has too few items", "an array of strings");
-  if (writer->is_header_written) fail(writer, WICK_E_ARG, "was written already", "the header");
+  if (writer->items_left > 0)
+    fail_call(writer, WICK_E_ARG, "array of strings has fewer items than declared");
+  if (writer->is_header_written) fail_call(writer, WICK_E_ARG, "the header was already written");
   const uint32_t version = VERSION;
   const uint64_t counts[2] = {writer->tensor_count, writer->value_count};
   put(writer, "GGUF", 4);
@@ -272,10 +280,11 @@ wick_status gguf_writer_write_header(gguf_writer *writer, wick_error *error) {
 wick_status gguf_writer_write_data(gguf_writer *writer, const void *bytes, size_t size_bytes,
                                    wick_error *error) {
   const uint8_t *from = bytes;
-  if (!writer->is_header_written) fail(writer, WICK_E_ARG, "comes before the header", "data");
+  if (!writer->is_header_written)
+    fail_call(writer, WICK_E_ARG, "data was written before the header");
   while (size_bytes > 0 && writer->failure.status == WICK_OK) {
     if (writer->tensor_now == writer->tensor_count) {
-      fail(writer, WICK_E_RANGE, "is longer than declared", "data");
+      fail_call(writer, WICK_E_RANGE, "data is longer than declared");
       break;
     }
     const uint64_t tensor_bytes = writer->tensor_bytes[writer->tensor_now];
@@ -295,9 +304,9 @@ wick_status gguf_writer_write_data(gguf_writer *writer, const void *bytes, size_
 }
 
 wick_status gguf_writer_finish(gguf_writer *writer, wick_error *error) {
-  if (!writer->is_header_written) fail(writer, WICK_E_ARG, "was not written", "the header");
+  if (!writer->is_header_written) fail_call(writer, WICK_E_ARG, "the header was not written");
   if (writer->tensor_now < writer->tensor_count) {
-    fail(writer, WICK_E_NODATA, "is missing", "data of tensors");
+    fail_call(writer, WICK_E_NODATA, "tensor data is missing");
   }
   return outcome(writer, error);
 }

@@ -38,7 +38,7 @@ typedef struct exponents {
   uint32_t end;
   int64_t sign;         // the state after "-"; NONE
   uint32_t *places;     // [PART_COUNT][BEYOND][states]; 0: not reached
-  work_u32_list queue;  // indices of places
+  work_u32_list queue;  // indices of states
 } exponents;
 
 static int64_t step(const dfa *set, int64_t state, uint8_t byte) {
@@ -51,7 +51,7 @@ static int64_t step(const dfa *set, int64_t state, uint8_t byte) {
 
 static bool accepts(const dfa *set, int64_t state) { return state != NONE && set->accepts[state]; }
 
-// Returns a place, or 0 if nothing can follow.
+// Returns a state, or 0 if nothing can follow.
 static uint32_t place_of(exponents *e, mantissa_part part, uint32_t number, int64_t state) {
   if (state == NONE || number > RIGHT_MAX) return 0;
   const uint32_t index = ((uint32_t)part * BEYOND + number) * e->set->count + (uint32_t)state;

@@ -5,7 +5,7 @@
 #include "grammar/dfa.h"
 #include "grammar/program.h"
 
-// Adds the spellings between two places. `set` comes from numbers.h: it has all spellings of a
+// Adds the spellings between two states. `set` comes from numbers.h: it has all spellings of a
 // value without an exponent. This omits spellings of sets with more than EXPONENTS_STATES_MAX
 // states, spellings with more than 22 digits after the point or with more than 12 digits over which
 // the point moves to the left, and exponents beyond the set's bounds. The numbers are finite as

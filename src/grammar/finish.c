@@ -1,4 +1,4 @@
-// grammar/finish.c — turns a builder into a program: drops places that lead nowhere, rejects rules
+// grammar/finish.c — turns a builder into a program: drops states that lead nowhere, rejects rules
 // that would never end, and sorts bytes into classes.
 #include <string.h>
 
@@ -9,22 +9,22 @@ typedef struct program_finisher program_finisher;
 struct program_finisher {
   program_builder *builder;
   uint32_t root;
-  uint32_t linked, dropped;  // number of places that have been linked and dropped
-  // places from which an end can be reached
-  uint32_t *from;                // [edges] the place of an edge
-  uint32_t *next_to;             // [edges] the next edge that leads to the same place
-  uint32_t *first_to;            // [places]
+  uint32_t linked, dropped;  // number of states that have been linked and dropped
+  // states from which an end can be reached
+  uint32_t *from;                // [edges] the state of an edge
+  uint32_t *next_to;             // [edges] the next edge that leads to the same state
+  uint32_t *first_to;            // [states]
   uint32_t *next_call;           // [edges] the next call of the same rule
   uint32_t *first_call;          // [rules]
-  uint32_t *rule_of;             // [places] the rule that starts there, or 0
-  bool *ends;                    // [places]
-  uint32_t *stack, stack_count;  // [places], used by each phase
+  uint32_t *rule_of;             // [states] the rule that starts there, or 0
+  bool *ends;                    // [states]
+  uint32_t *stack, stack_count;  // [states], used by each phase
   // left recursion
   bool *nullable;          // [rules]
   bool changed;            // in this round
   uint32_t tried, called;  // the next rules of this round, and of the search
   uint8_t *state;          // [rules] 0: not visited, 1: being visited, 2: done
-  uint32_t *seen;          // [places] the number of the walk that last visited it
+  uint32_t *seen;          // [states] the number of the walk that last visited it
   uint32_t walk, left_recursive;
   work_u32_list todo, calls;
   prefix_sharer *sharer;
@@ -56,7 +56,7 @@ static program_finisher *begin(program_builder *builder, uint32_t root) {
 
 // Each part returns false after a failure, or at a pause, after which it continues.
 
-// ---- places from which an end can be reached ----
+// ---- states from which an end can be reached ----
 
 static void mark_end(program_finisher *f, uint32_t place) {
   if (f->ends[place]) return;
@@ -141,7 +141,7 @@ static bool drop_dead_edges(program_finisher *f) {
 
 // ---- left recursion ----
 
-// Walks the places that are reached from the start of `rule` before a byte is read; calls on_call
+// Walks the states that are reached from the start of `rule` before a byte is read; calls on_call
 // for each called rule. Returns whether the end is reached.
 static bool walk_rule(program_finisher *f, uint32_t rule, work_u32_list *calls) {
   program_builder *builder = f->builder;

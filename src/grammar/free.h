@@ -8,20 +8,20 @@
 typedef struct free_mark {
   const uint8_t *bytes;
   uint32_t size_bytes;
-  uint32_t to;  // the place after the marker
+  uint32_t to;  // the state after the marker
 } free_mark;
 
 // If several markers end at the same byte, the first one counts; if one is a prefix of another, the
-// shorter one counts. `starts` count only at the beginning of the text, with white space and
-// semicolons before them, and white space after brackets and colons within.
+// shorter one counts. `starts` are recognized only at the beginning of the text. White space and
+// semicolons may precede them, and white space may follow the brackets and colons inside them.
 typedef struct free_text {
   const free_mark *marks, *starts;
   uint32_t mark_count, start_count;
-  uint32_t within;  // a place after some text, where starts are not recognized; 0: none
-  uint32_t end;     // the text may end anywhere, and this is the place after it; 0: it must not end
+  uint32_t within;  // the state for the rest of the text, without starts; 0: none
+  uint32_t end;     // the state after the text, which may end anywhere; 0: it must not end
 } free_text;
 
-// Adds arbitrary bytes after a place (Aho and Corasick 1975: one automaton for all markers).
+// Adds arbitrary bytes after a state (Aho and Corasick 1975: one automaton for all markers).
 void free_build(program_builder *builder, uint32_t from, free_text text);
 
 #endif

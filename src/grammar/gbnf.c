@@ -1,4 +1,4 @@
-// grammar/gbnf.c — parses GBNF directly into places of a program.
+// grammar/gbnf.c — parses GBNF directly into states of a program.
 #include "grammar/gbnf.h"
 
 #include <string.h>
@@ -13,7 +13,7 @@ typedef struct rule_name {
   bool is_defined;
 } rule_name;
 
-// The text between two places.
+// The text between two states.
 typedef struct piece {
   uint32_t from, to;
   bool is_plain;  // one character, which can be any plain one

@@ -15,8 +15,8 @@ enum {
   REACHED_SLOTS = 32 << 10,
   SCRATCH_WORDS = 64 << 10,  // for unions being computed
   UNIONS = 4 << 10,
-  ACCEPT = 0,  // the place where the text is complete
-  BOTTOM = 1,  // the set of only that place
+  ACCEPT = 0,  // the state where the text is complete
+  BOTTOM = 1,  // the set of only that state
 };
 
 static const uint32_t UNKNOWN = UINT32_MAX;
@@ -190,7 +190,7 @@ static void call_rule(machine *m, const grammar_edge *edge, uint32_t set) {
 
 // ---- members in any order ----
 
-// Returns the edge of a member's place; NULL for other kinds of places.
+// Returns the edge of a member's state; NULL for other kinds of states.
 static const grammar_edge *member_at(const machine *m, uint32_t place) {
   const grammar_edge *edge = &m->program->edges[m->program->places[place].edges];
   return place != ACCEPT && edge->kind == EDGE_SEEN ? edge : NULL;
@@ -259,7 +259,7 @@ static void close_place(machine *m, uint32_t place, uint32_t set) {
   }
 }
 
-// Whether a place is kept in a configuration: those that read something, those with plain
+// Whether a state is kept in a configuration: those that read something, those with plain
 // characters, and the end are.
 static bool is_kept(const grammar_program *program, uint32_t place) {
   if (place == ACCEPT || program->places[place].plain != 0) return true;

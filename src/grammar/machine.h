@@ -1,5 +1,5 @@
-// grammar/machine.h — runs a program on bytes. A configuration is a set of pairs: a place, and the
-// set of places to return to, which are pairs of the same kind (a graph-structured stack, Tomita
+// grammar/machine.h — runs a program on bytes. A configuration is a set of pairs: a state, and the
+// set of states to return to, which are pairs of the same kind (a graph-structured stack, Tomita
 // 1987). Equal sets have the same number, so the configuration after a byte is computed once and
 // then looked up.
 //
@@ -12,8 +12,8 @@
 
 enum {
   MACHINE_BYTES = 6 << 20,
-  MACHINE_DEPTH_MAX = 1000,      // nested return places
-  MACHINE_PLACES_MAX = 8 << 10,  // places in a configuration, before and after closing
+  MACHINE_DEPTH_MAX = 1000,      // nested return states
+  MACHINE_PLACES_MAX = 8 << 10,  // states in a configuration, before and after closing
   MACHINE_DEAD = 0,              // the empty set
   MACHINE_MARKS_MAX = 64,
 };

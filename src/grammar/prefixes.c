@@ -1,15 +1,15 @@
 // grammar/prefixes.c — makes alternatives share common prefixes, so that matching a list of
-// thousands of words needs few places at once, as in a trie.
+// thousands of words needs few states at once, as in a trie.
 #include "grammar/program.h"
 
 struct prefix_sharer {
   program_builder *builder;
-  uint32_t *arrivals;  // [places] number of edges that lead there; a rule's start counts as several
-  uint32_t *queue;  // [places] starting at the rules' starts, so that an edge precedes its target
-  bool *is_queued;  // [places]
+  uint32_t *arrivals;  // [states] number of edges that lead there; a rule's start counts as several
+  uint32_t *queue;  // [states] starting at the rules' starts, so that an edge precedes its target
+  bool *is_queued;  // [states]
   uint32_t queue_count;
-  uint32_t counted, shared;  // number of places, and of places in the queue
-  // for the current place: the first place after each byte, valid where `at` is the current place
+  uint32_t counted, shared;  // number of states, and of states in the queue
+  // for the current state: the first state after each byte, valid where `at` is the current state
   struct {
     uint32_t at, first;
   } after[256];

@@ -1,11 +1,11 @@
-// grammar/program.c — builds programs: places, edges, characters as UTF-8, repetitions.
+// grammar/program.c — builds programs: states, edges, characters as UTF-8, repetitions.
 #include "grammar/program.h"
 
 #include "base/text.h"
 
 enum { BLOCK_TIMES = 256 };
 
-// Place and edge 0 mean none. New places are copies of place 0.
+// State and edge 0 mean none. New states are copies of state 0.
 static const grammar_place NO_PLACE = {0};
 static const grammar_edge NO_EDGE = {0};
 
@@ -101,7 +101,7 @@ uint32_t program_text(program_builder *builder, uint32_t from, const void *bytes
 
 // ---- characters ----
 
-// The bytes of `low` and `high` have one length, and differ from place `at` on.
+// The bytes of `low` and `high` have one length, and differ from index `at` on.
 static void add_sequences(program_builder *builder, uint32_t from, const uint8_t *low,
                           const uint8_t *high, size_t count, uint32_t to) {
   if (count == 1) {

@@ -1,5 +1,5 @@
 // grammar/program.h — the compiled form of every grammar: rules, each an automaton over bytes whose
-// edges may call other rules. A place is a state of such an automaton; 0 is never used.
+// edges may call other rules. Names in the code call a state a place; state 0 is never used.
 #ifndef WICK_GRAMMAR_PROGRAM_H
 #define WICK_GRAMMAR_PROGRAM_H
 
@@ -17,16 +17,16 @@ typedef enum grammar_edge_kind {
   EDGE_END,        // the end of the rule
   EDGE_TOKEN,      // reads the token `value`
   EDGE_NOT_TOKEN,  // reads any token except `value`
-  // Members of an object in any order, each once. The places of members that have arrived are on
-  // the stack of return places, in the order of their numbers.
+  // Members of an object in any order, each once. The states of members that have arrived are on
+  // the stack of return states, in the order of their numbers.
   EDGE_MEMBER,   // calls rule `value`, unless the member that `to` adds has arrived
-  EDGE_ADD,      // the member whose place is `value` has arrived
-  EDGE_SEEN,     // marks a member's place; `low`: it is required
+  EDGE_ADD,      // the member whose state is `value` has arrived
+  EDGE_SEEN,     // marks a member's state; `low`: it is required
   EDGE_MEMBERS,  // `value` required members have arrived; pops them from the stack
 } grammar_edge_kind;
 
 typedef struct grammar_edge {
-  uint32_t next;  // the next edge of the same place; 0: none
+  uint32_t next;  // the next edge of the same state; 0: none
   uint32_t to, value;
   uint8_t kind, low, high;
 } grammar_edge;
@@ -86,7 +86,7 @@ bool program_begin(program_builder *builder, grammar_work *work);
 // `kept`, which shares them.
 void program_restore(const program_builder *now, program_builder *kept);
 uint32_t program_place(program_builder *builder);
-// Adds a rule without edges, which starts at the place program_start.
+// Adds a rule without edges, which starts at the state program_start.
 uint32_t program_rule(program_builder *builder);
 static inline uint32_t program_start(const program_builder *builder, uint32_t rule) {
   return builder->rules.count > rule ? builder->rules.items[rule] : 0;
@@ -95,8 +95,8 @@ void program_bytes(program_builder *builder, uint32_t from, uint8_t low, uint8_t
 void program_skip(program_builder *builder, uint32_t from, uint32_t to);
 void program_call(program_builder *builder, uint32_t from, uint32_t rule, uint32_t to);
 void program_end(program_builder *builder, uint32_t from);
-// Adds the place of a member of an object in any order, and the edges that match this member,
-// between two places.
+// Adds the state of a member of an object in any order, and the edges that match this member,
+// between two states.
 uint32_t program_member_place(program_builder *builder, bool is_required);
 void program_member(program_builder *builder, uint32_t from, uint32_t rule, uint32_t member,
                     uint32_t to);
@@ -104,26 +104,26 @@ void program_member(program_builder *builder, uint32_t from, uint32_t rule, uint
 void program_members(program_builder *builder, uint32_t from, uint32_t required, uint32_t to);
 void program_token(program_builder *builder, uint32_t from, uint32_t token, bool is_not,
                    uint32_t to);
-// Adds consecutive bytes. Returns the place after them.
+// Adds consecutive bytes. Returns the state after them.
 uint32_t program_text(program_builder *builder, uint32_t from, const void *bytes, size_t count);
 // Adds the characters in [low, high] as UTF-8 (RFC 3629; surrogates are omitted).
 void program_range(program_builder *builder, uint32_t from, uint32_t low, uint32_t high,
                    uint32_t to);
 // Adds `least` to `most` repetitions of the rule (most UINT32_MAX: any number), separated by the
 // rule `separator` (0: none). With `plain`, the rule reads a plain character. A rule that is
-// repeated n times needs O(sqrt(n)) places.
+// repeated n times needs O(sqrt(n)) states.
 void program_repeat(program_builder *builder, uint32_t from, uint32_t rule, uint32_t separator,
                     uint32_t least, uint32_t most, bool is_plain, uint32_t to);
 // Returns the rule for any character beyond ASCII.
 uint32_t program_above_ascii_rule(program_builder *builder);
 
-// Merges places that the same bytes reach from one place. The accepted strings do not change.
+// Merges states that the same bytes reach from one state. The accepted strings do not change.
 // Returns false after a failure, or at a pause, after which it continues with `progress` (NULL at
 // first).
 typedef struct prefix_sharer prefix_sharer;
 bool program_share_prefixes(program_builder *builder, prefix_sharer **progress);
 
-// Drops places that lead nowhere; rejects rules that call themselves before anything is read
+// Drops states that lead nowhere; rejects rules that call themselves before anything is read
 // (WICK_E_UNSUPPORTED) and grammars without any end (WICK_E_ARG). `name_of` returns a rule's name
 // for messages; it may be NULL. The program is allocated from the gate and freed by
 // program_destroy. WICK_E_BUSY at a pause of resumable work: the next call continues.

@@ -182,7 +182,7 @@ static void build_items(schema_compiler *c, const array_plan *plan, uint32_t fro
   program_repeat(builder, from, unit, 0, least, most, false, to);
 }
 
-// ---- with contains: places by the number of items, of matching items, and by the requirements met
+// ---- with contains: states by the number of items, of matching items, and by the requirements met
 // so far ----
 
 typedef struct item_grid {

@@ -6,7 +6,7 @@
 
 enum { TERMS_MAX = 256, GROUPS_MAX = 128, GRID_MAX = 200000, PART_STEPS = 40 };
 // The machine has memory for these (machine.h). Each optional member may follow any earlier member;
-// in any order, each member that has arrived is a return place.
+// in any order, each member that has arrived is a return state.
 enum { OPTIONAL_MAX = 900, MEMBERS_ANY_ORDER_MAX = 700 };
 
 static uint32_t keyword_of(const schema_compiler *c, const case_part *part, const char *name) {
@@ -426,7 +426,7 @@ static bool build_others(schema_compiler *c, object_plan *plan) {
 // ---- the object ----
 
 // Places by the number of members so far, up to `cap`; without a limit, all larger numbers share
-// one place.
+// one state.
 typedef struct member_grid {
   uint32_t *places;
   uint32_t cap;
@@ -521,7 +521,7 @@ static uint32_t place_after(const came_places *places, uint32_t came, uint32_t c
   return places->items[came * cap + (count < cap ? count : cap) - 1];
 }
 
-// Adds to each place a declared member, or other members that meet the requirements `now`.
+// Adds to each state a declared member, or other members that meet the requirements `now`.
 static void follow(schema_compiler *c, const object_plan *plan, const came_places *places,
                    uint32_t member, uint32_t rule, uint32_t now) {
   const member_grid *grid = &places->grid;

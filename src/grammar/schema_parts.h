@@ -211,7 +211,7 @@ bool schema_build_array(schema_compiler *c, const schema_case *value, uint32_t f
 // Returns the rule for a member of the outermost object: its name, its value, and the delimiters
 // around them.
 uint32_t argument_member_rule(schema_compiler *c, document_text name, uint32_t set);
-// Adds the name of a member of an inner object. Returns the place after it.
+// Adds the name of a member of an inner object. Returns the state after it.
 uint32_t argument_inner_name(schema_compiler *c, uint32_t from, document_text name);
 // Adds strings unchanged, without the delimiter that ends them.
 const dfa *argument_texts(schema_compiler *c, const dfa *texts);
@@ -222,13 +222,13 @@ static inline argument_style argument_style_of(const schema_compiler *c) {
 // ---- schema.c ----
 // Returns the rule for a set; it is built later.
 uint32_t schema_rule(schema_compiler *c, uint32_t set);
-// Adds a bracket and the white space inside it. Returns the place after them.
+// Adds a bracket and the white space inside it. Returns the state after them.
 uint32_t schema_open(schema_compiler *c, uint32_t from, const char *bracket);
 uint32_t schema_close(schema_compiler *c, uint32_t from, const char *bracket);
 uint32_t schema_call(schema_compiler *c, uint32_t from, uint32_t rule);
 // Returns the rule for a comma followed by a rule.
 uint32_t schema_after_comma(schema_compiler *c, uint32_t rule);
-// Adds the quote or delimiter around a string. Returns the place after it.
+// Adds the quote or delimiter around a string. Returns the state after it.
 uint32_t schema_quote(schema_compiler *c, uint32_t from);
 
 #endif

@@ -90,7 +90,7 @@ typedef struct state_speller {
   program_builder *builder;
   spelling spelling;
   uint32_t from;
-  uint32_t escape, unicode;  // places after "\" and "\u"; 0: not built yet
+  uint32_t escape, unicode;  // states after "\" and "\u"; 0: not built yet
 } state_speller;
 
 static uint32_t escape_place(state_speller *s) {
@@ -218,7 +218,7 @@ static bool is_endless(const dfa *set, uint32_t state, const bool *endless) {
 
 // Returns the rule for one character in the ranges: `values` are the spelling, then the first and
 // the last character of each range. Equal classes share the rule, so states that read them need no
-// places for their bytes.
+// states for their bytes.
 static uint32_t class_rule(program_builder *builder, const uint32_t *values, uint32_t count) {
   const uint32_t found = work_intern(builder->work, &builder->classes, values, count);
   while (work_is_ok(builder->work) && builder->class_rules.count <= found) {
@@ -237,7 +237,7 @@ static uint32_t class_rule(program_builder *builder, const uint32_t *values, uin
   return rule;
 }
 
-// Whether a class needs enough places to be worth a rule.
+// Whether a class needs enough states to be worth a rule.
 static bool is_shared(spelling spelling, const work_u32_list *values) {
   const uint32_t low = values->items[1], high = values->items[values->count - 1];
   if (spelling == SPELL_JSON_ANY) return true;
@@ -275,8 +275,8 @@ typedef struct set_spelling {
   uint32_t least, most, from, to;
 } set_spelling;
 
-// The current set: it has a place for each state and each number of characters so far, up to
-// `last`.
+// The current set: the grammar has a state for each state of the set and each number of characters
+// so far, up to `last`.
 typedef struct set_speller {
   program_builder *builder;
   set_spelling asked;

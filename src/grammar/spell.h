@@ -22,7 +22,7 @@ void spell_lengths(program_builder *builder, const dfa *set, spelling spelling, 
 // Builds the sets for which spell_set and spell_lengths have been called. Returns false after a
 // failure, or at a pause of resumable work, after which it continues.
 bool spell_pending(program_builder *builder);
-// Adds one string, valid UTF-8, in quotes for JSON. Returns the place after it.
+// Adds one string, valid UTF-8, in quotes for JSON. Returns the state after it.
 uint32_t spell_text(program_builder *builder, spelling spelling, uint32_t from, const uint8_t *text,
                     size_t size_bytes);
 // Returns the rule for one character of a JSON string.

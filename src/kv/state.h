@@ -15,9 +15,9 @@
 // caller must compare them with the vocabulary.
 //
 // The record of a sequence may be packed: its K and V types differ from the pool's (they are
-// usually coarser), and its pages are laid out for these types. Reading converts the pages to the
-// pool's types. Its salt is that of the pool's own types, so only a pool with the same types as the
-// writing pool can read the record.
+// usually less precise), and its pages are laid out for these types. Reading converts the pages to
+// the pool's types. Its salt is that of the pool's own types, so only a pool with the same types as
+// the writing pool can read the record.
 //
 // Version 4, of 0.1.0, can also be read: its q8 and q4 are the types KERNEL_KV_Q8 and _Q4, which
 // are converted to the pool's types in the same way as packed records.

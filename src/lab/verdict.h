@@ -25,7 +25,7 @@ typedef struct convoy_config {
   double kv_fragmentation_pct_max;
 } convoy_config;
 
-extern const convoy_config CONVOY_CONFIG_DEFAULT;  // 10, 100, 50 %, 500 ms, 15 %
+extern const convoy_config CONVOY_CONFIG_DEFAULT;  // 10, 100, 50%, 500 ms, 15%
 
 typedef struct convoy_request {
   bench_workload workload;

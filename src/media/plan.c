@@ -261,7 +261,8 @@ void media_plan_free(memory_gate *memory, media_plan *plan) {
 
 // ---- tiles ----
 
-// Multiply-adds of a slice: 20 ms on one core. A fed byte costs about 6 multiply-adds.
+// Multiply-adds of a slice: 20 ms on one core. Each input byte costs as much as about 6
+// multiply-adds.
 enum { RESIZE_SLICE_MACS = 1 << 23, RESIZE_SLICE_BYTES = 1 << 20, TILES = 0, OVERVIEW = 1 };
 
 static wick_status begin_picture(const media_model *model, uint32_t width, uint32_t height,
@@ -311,7 +312,7 @@ wick_status media_feed_image(const media_model *model, media_prepared *prepared,
   return status;
 }
 
-// Runs a slice of the overview, of the tiles, or of passes after the first one.
+// Runs one slice: feeds more rows of the tiles to the fitting, or runs its later passes.
 static wick_status run_fitting(const media_plan *plan, const media_prepared *prepared,
                                image_fitting *fitting, bool *is_done, wick_error *error) {
   const uint32_t left = image_fit_rows_left(fitting);

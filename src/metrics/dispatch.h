@@ -23,7 +23,7 @@ typedef enum op_lane {
 } op_lane;
 
 enum {
-  // Log-linear buckets: one per microsecond for 0 to 7 us, then 8 per octave (at most 12.5 % wide)
+  // Log-linear buckets: one per microsecond for 0 to 7 us, then 8 per octave (at most 12.5% wide)
   // up to 2^26 us = 67 s, and one for longer latencies.
   DISPATCH_BUCKETS = 8 + 23 * 8 + 1,
   // Exported counts: at most 100, 500, 1000, 5000, 10000, 50000, 100000, 500000, 1000000 us, +Inf.
@@ -77,7 +77,7 @@ uint64_t dispatch_latency_us_max(const dispatch_metrics *dispatch, op_lane lane)
 // Returns the standard deviation of a sample (n - 1), or 0 for fewer than two values.
 double dispatch_latency_us_stddev(const dispatch_metrics *dispatch, op_lane lane);
 double dispatch_latency_cv_pct(const dispatch_metrics *dispatch, op_lane lane);
-// Returns a percentile by nearest rank, from the buckets: within 6.25 % of a value that occurred,
+// Returns a percentile by nearest rank, from the buckets: within 6.25% of a value that occurred,
 // or the maximum above 67 s. permille is 0..1000.
 double dispatch_latency_us_percentile(const dispatch_metrics *dispatch, op_lane lane,
                                       uint32_t permille);

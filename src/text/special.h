@@ -5,7 +5,7 @@
 #include "text/heap.h"
 #include "text/vocabulary.h"
 
-// A token found in the text, with the white space next to it that it removes.
+// A token found in the text, including the adjacent white space that it strips.
 typedef struct special_match {
   uint32_t begin;
   uint32_t end;
@@ -21,7 +21,7 @@ typedef struct special_search {
   uint64_t steps;  // number of tried states and examined candidates; the time is proportional to it
 } special_search;
 
-// The text to search. In the spans of a conversation's content, and across their borders, only
+// The text to search. Within the spans of message content, and across their boundaries, only
 // user-defined tokens that are not guarded (tokenizer_guard) are recognized.
 typedef struct special_text {
   const uint8_t *bytes;

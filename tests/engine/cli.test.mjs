@@ -1,4 +1,4 @@
-// Tests the command line's contract: commands, options, streams, exit codes.
+// Tests the `wick` command's contract: commands, options, streams, exit codes.
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';

@@ -1,4 +1,4 @@
-// The cost of coarser weights, keys and values: the divergence from the same model in F32, in nats per
+// The cost of lower-precision weights and KV caches: the divergence from the same model in F32, in nats per
 // token (KL by log-softmax, `wick perplexity --kl`).
 //
 // The built-in model is measured on chats in its template: the chat page's suggestions with its answers.
@@ -77,7 +77,7 @@ class Measure {
  */
 function assertBelow(t, nats, most) {
   t.diagnostic(`${nats} nats per token`);
-  assert.ok(nats > 0, 'a coarser type must differ');
+  assert.ok(nats > 0, 'a lower-precision type must differ');
   assert.ok(nats < most, `${nats}, limit is ${most}`);
 }
 

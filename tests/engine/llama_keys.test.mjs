@@ -1,5 +1,5 @@
-// Compares models with keys that no reference model has with llama.cpp's own library: a file is rejected,
-// or its logits equal llama.cpp's. `make soak` tries them all, and other runs a twentieth.
+// Adds keys that no reference model has, and compares the results with llama.cpp's library: Wick must
+// either reject the file or compute llama.cpp's logits. `make soak` tries all keys, other runs a twentieth.
 
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -106,8 +106,8 @@ function distance(a, b) {
   return most;
 }
 
-/** @param {any[]} value of a key, in readable form */
-function told([type, bytes]) {
+/** Formats a key's value for messages. @param {any[]} value */
+function formatValue([type, bytes]) {
   if (type === types.f32) return Number(bytes.readFloatLE().toPrecision(4));
   if (type === types.u32) return bytes.readUInt32LE();
   return type === types.string ? bytes.toString('utf8', 8) : bytes.toString('hex');
@@ -124,7 +124,7 @@ describe('keys compared with llama.cpp', { skip: noLlama || shared.skip }, () =>
     Object.entries(keys).flatMap(([key, values]) => values.map((value) => ({ file, key, value }))),
   );
 
-  test('each file is rejected, or has the logits of llama.cpp', {
+  test('each file is rejected or produces the same logits as llama.cpp', {
     timeout: 3_600_000,
   }, async () => {
     const random = randomFrom(soakSeed);
@@ -136,7 +136,7 @@ describe('keys compared with llama.cpp', { skip: noLlama || shared.skip }, () =>
     /** @type {string[]} */
     const differ = [];
     for (const { file, key, value } of cases) {
-      const name = `${file.id} ${key} ${told(value)}`;
+      const name = `${file.id} ${key} ${formatValue(value)}`;
       const pieces = readPieces(file.path);
       const whole = `${file.arch}.${key}`;
       pieces.keys.set(whole, pair(whole, value[0], value[1]));

@@ -1,5 +1,5 @@
 // Popular models, SmolLM2-135M-Instruct (Q4_1) and Gemma 3 270M (Q4_K_M): compared with llama.cpp's own library, and
-// tested with coarser weights, constraints, speculation and the prefix cache.
+// tested with lower-precision weights, constraints, speculation and the prefix cache.
 
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
@@ -95,7 +95,7 @@ describe('compared with llama.cpp', { skip: noLlama || smollm2.skip || !isFull }
   }
 });
 
-describe('coarser weights', { skip: smollm2.skip || !isFull }, () => {
+describe('lower-precision weights', { skip: smollm2.skip || !isFull }, () => {
   const [text, logits] = [file('measured'), file('logits')];
   before(async () => {
     writeFileSync(text, measuredText(2400));
@@ -192,7 +192,7 @@ describe('in the package', { skip: smollm2.skip }, () => {
     assert.equal(reason, 'tool_calls');
   });
 
-  test('most proposals of a draft model with coarser weights are accepted for real text', {
+  test('most proposals of a draft model with lower-precision weights are accepted for real text', {
     skip: !isFull,
   }, async (t) => {
     const coarse = file('draft.gguf');

@@ -1,4 +1,4 @@
-// A real model, SmolLM2-135M-Instruct in Q4_1: its greedy output, and the loss due to coarser keys and values.
+// A real model, SmolLM2-135M-Instruct in Q4_1: its greedy output, and the loss due to a lower-precision KV cache.
 
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';

@@ -68,7 +68,7 @@ static void check_only_bytes(grammar_matcher *matcher) {
   matcher_end(&ahead);
 }
 
-// Feeds the text byte by byte and returns how much of it fits.
+// Feeds the text byte by byte and returns the number of bytes accepted.
 static size_t walk(grammar *made, const fuzz_input *input, bool *accepts) {
   grammar_matcher matcher;
   size_t taken = 0;

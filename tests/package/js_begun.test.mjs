@@ -1,4 +1,4 @@
-// Constrained output whose beginning is in the prompt: the option `begun` of generate(), a prefix in
+// Constrained output whose beginning is in the prompt: the `begun` option of generate(), a prefix in
 // chat completions. The beginning and the continuation together match the schema, expression,
 // grammar or choice.
 

@@ -44,7 +44,7 @@ function pageFor(origin) {
 }
 
 let changed = '';
-/** The other origin, which serves the package; the file `changed` has an extra line or byte. */
+/** The other origin, which serves the package; the `changed` file has an extra line or byte. */
 const elsewhere = createServer(({ url = '' }, response) => {
   const name = url.slice(1);
   const bytes = readFileSync(join(dist, name));

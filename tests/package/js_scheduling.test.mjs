@@ -1,5 +1,5 @@
-// Concurrent requests from JavaScript: priorities, running out of pages, slow readers, speculation that does not change
-// output, a queue with a limit, and statistics about these.
+// Concurrent requests from JavaScript: priorities, page exhaustion, slow readers, speculation, queue limits, and the
+// statistics for all of these.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { readdirSync } from 'node:fs';
@@ -228,7 +228,7 @@ describe('unread streams', () => {
     return requests.running + requests.waiting + kv.sequences === 0;
   };
 
-  test('are freed when their loop is left', async (t) => {
+  test('are freed when their loop exits early', async (t) => {
     const engine = await openEngine(t, { prefixCache: false });
     for (const one of engine.generateMany(prompt, { n: 3, ...long })) {
       for await (const _ of one) break;
@@ -267,7 +267,7 @@ describe('unread streams', () => {
     assert.equal(kv.pages.free, kv.pages.all);
   });
 
-  test('can be garbage-collected after they were abandoned, including their errors', async (t) => {
+  test('can be garbage-collected after being abandoned, along with their errors', async (t) => {
     setFlagsFromString('--expose-gc');
     /** @type {() => void} */
     const collect = runInNewContext('gc');
@@ -360,8 +360,8 @@ describe('a draft model', () => {
 describe('more requests than the engine accepts', () => {
   const short = { temperature: 0, maxTokens: 2, ignoreEnd: true };
 
-  test('the most urgent of 201 requests starts first, and equal ones in the order of their calls', async (t) => {
-    // pages for one request at a time: they end in the order of their start
+  test('the most urgent of 201 requests starts first, and requests of equal priority start in call order', async (t) => {
+    // pages for only one request at a time, so requests finish in the order they start
     const { engine, release } = await openHeldEngine(t, { kvTokens: 32, prefixCache: false });
     /** @type {string[]} */
     const ended = [];

@@ -1,4 +1,4 @@
-// The option `shared` of createEngine outside a browser: a process that hides that it is Node, with the
+// The `shared` option of createEngine outside a browser: a process that hides that it is Node, with the
 // locks of a page. tests/package/tabs.test.mjs tests browsers, tests/package/js_tabs.test.mjs messages.
 
 import assert from 'node:assert/strict';

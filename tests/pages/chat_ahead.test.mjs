@@ -252,7 +252,7 @@ test('after random typing, deleting, asking and opening, all pages are freed', {
     }),
     async () => {
       const chip = page.locator('.follow-ups button').first();
-      if (await chip.isVisible()) await chip.click({ timeout: 1000 }).catch(() => {}); // it may disappear meanwhile
+      if (await chip.isVisible()) await chip.click({ timeout: 1000 }).catch(() => {}); // it may be gone by then
     },
   ];
   for (let step = soakCount(400); step > 0; step--) await steps[below(steps.length)]();

@@ -253,7 +253,7 @@ test('only the examined reading is removed, and the store is read in one transac
   await store.keepReading({ ...facts, tokens: 5 }, state);
   const judged = await store.readingOf('b', 'f');
   const [short, long] = [state, new Uint8Array(9 << 20).fill(3)];
-  // another tab stores more of it meanwhile
+  // another tab stores more of it in the meantime
   const [found] = await Promise.all([store.readState('b f'), store.keepReading(facts, long)]);
   const isWhole = found?.bytes?.length === (found?.reading.tokens === 5 ? short : long).length;
   assert.ok(isWhole, JSON.stringify(found?.reading));

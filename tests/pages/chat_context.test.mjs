@@ -410,7 +410,7 @@ test('in a conversation of 1,000 turns, the number to remove is found quickly', 
   await page.evaluate('globalThis.counts = 0');
   await page.fill('#prompt', 'And now?');
   await page.keyboard.press('Enter');
-  // 70 % of the context, 448 tokens, are full then
+  // 70% of the context, 448 tokens, are full then
   await page.locator('#make-room', { hasText: 'Leave out the oldest 778 messages' }).waitFor();
   const counts = Number(await page.evaluate('counts'));
   assert.ok(counts < 60, `counted ${counts} times`);

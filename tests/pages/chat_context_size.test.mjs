@@ -1,4 +1,4 @@
-// Context sizes above the usual one in the chat page: the offered sizes and their costs, and that each conversation keeps
+// Context sizes above the default in the chat page: the offered sizes and their costs, and that each conversation keeps
 // its choice. With the package's engine and the built-in model, whose file is changed to claim a larger trained
 // context.
 
@@ -105,7 +105,7 @@ test('a size is chosen with its cost visible, kept with the conversation, and th
   assert.ok(grown < 1.5 * Number(said) + 1, `${grown} MB more, ${said} were told`);
   await askReal(page, 'What is Wick?');
   await page.locator('#gauge-text', { hasText: `of ${TRAINED} tokens` }).waitFor();
-  // the model reads more than the usual context
+  // the model reads more than the default context
   const long = 'The fox is in the garden. '.repeat(900);
   const tokens = await page.evaluate(`engine.countTokens(${JSON.stringify(long)})`);
   assert.ok(tokens > 4096, `${tokens}`);

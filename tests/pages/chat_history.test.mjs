@@ -1,5 +1,5 @@
-// The browser's history in the chat page: Back and Forward switch between conversations, also in quick succession, to deleted
-// and to unknown conversations, and no input is lost meanwhile. In Chromium, with a fake engine.
+// The browser's history in the chat page: Back and Forward switch between conversations, also in quick succession and to
+// deleted or unknown ones, and no input is lost in the meantime. In Chromium, with a fake engine.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

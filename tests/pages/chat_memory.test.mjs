@@ -370,7 +370,7 @@ test('another tab forgets during an answer: the answer is completed, and the nex
   await ask(page, 'Second');
   await page.evaluate("say('Half')");
   await page.getByText('Half', { exact: true }).waitFor();
-  await untilTrue(page, "setTimeout(() => say(' and'), 300) && true"); // it is stored meanwhile
+  await untilTrue(page, "setTimeout(() => say(' and'), 300) && true"); // it is stored in the meantime
   await page.getByText('Half and', { exact: true }).waitFor();
   const other = await page.context().newPage();
   await other.goto(page.url());
@@ -531,7 +531,7 @@ test('the tree of a conversation shows the pages that its branches share', {
   assert.equal(await page.locator('#memory-dialog').isVisible(), false);
 });
 
-/** The windows of a phone, and of a desktop at 200 %. */
+/** The windows of a phone, and of a desktop at 200%. */
 const sizes = {
   desktop: [1280, 800],
   phone: [390, 780],

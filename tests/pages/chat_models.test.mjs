@@ -162,7 +162,7 @@ test('a dropped file is available at the next visit, with the text that it has r
   await untilModel(page, 'Wick 4.2M');
   await drop(page, 'mine.gguf');
   await untilModel(page, 'mine.gguf');
-  await page.locator('#notice-text', { hasText: 'mine.gguf (1.6 MB) is kept' }).waitFor();
+  await page.locator('#notice-text', { hasText: 'mine.gguf (1.6 MB) is saved' }).waitFor();
   await openDeveloper(page);
   await ask(page);
   await page.getByText('kept in this browser', { exact: false }).last().waitFor();

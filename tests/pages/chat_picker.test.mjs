@@ -152,7 +152,7 @@ test('sizes of the recommended models follow from their shapes', () => {
     const bytes = models.find((one) => one.id === id)?.bytes ?? 0;
     assert.ok(bytes / 1e6 < megabytes && bytes / 1e6 > 0.97 * megabytes, `${id}: ${bytes}`);
   }
-  // as GitHub's FuJacob/cotabby#245 reports about the hub: more types than the usual mix has
+  // as GitHub's FuJacob/cotabby#245 reports about the hub: more types than a typical mix has
   const real = 532_517_120;
   const qwen = models.find((one) => one.id === 'qwen3.5-0.8b')?.bytes ?? 0;
   assert.ok(qwen < real && qwen > 0.95 * real, `${qwen}`);
@@ -362,7 +362,7 @@ describe('in the page', { skip }, () => {
     await page.click('#choose-model');
     await page.fill('#model-url', 'tiny');
     await page.locator('#found .row', { hasText: 'wick/tiny-GGUF' }).waitFor();
-    // a URL on the usual hub is also fetched from the mirror
+    // a URL on the default hub is also fetched from the mirror
     const usual = 'https://huggingface.co/wick/tiny-GGUF/resolve/main/tiny-Q4_0.gguf';
     await page.fill('#model-url', usual);
     await page.locator('#found .verdict').waitFor();

@@ -426,7 +426,7 @@ const filling = `
 const keepsPromises = (visit, fill) =>
   runPasses(visit, url(), [...passes, ['a full disk', fullPass(fill), {}]]);
 
-/** The tested window sizes: a phone, a phone in landscape, a desktop at 200 %. */
+/** The tested window sizes: a phone, a phone in landscape, a desktop at 200%. */
 const sizes = { landscape: [844, 390], zoomed: [640, 400], phone: [390, 780] };
 const wide = "'A long line of code that does not fit. '.repeat(9)";
 const said = `'Some \`code\`, $x^2$:\\n\\n\`\`\`js\\n' + ${wide} + '\\n\`\`\`\\n\\n| a | b |\\n|---|---|\\n| ' + ${wide} + ' | 2 |'`;

@@ -39,7 +39,7 @@ const asking = `
   drop(...models);
   await untilModel('text.gguf');
   await until('read', () => one('.attached-note').textContent === '');
-  await until('kept', () => one('#notice-text').textContent.includes('is kept in this browser'));
+  await until('kept', () => one('#notice-text').textContent.includes('is saved in this browser'));
   await setting('maxTokens', '8');
   await setting('temperature', '0');
   await askReal('What is it?');

@@ -101,7 +101,7 @@ const importing = `
   takeIn('mine.gguf', bytes, one('#model-file'));
   one('#load-model').click();
   await untilModel('mine.gguf');
-  await until('told', () => one('#notice-text').textContent.includes('mine.gguf (1.6 MB) is kept'));
+  await until('told', () => one('#notice-text').textContent.includes('mine.gguf (1.6 MB) is saved'));
   const said = await askReal('What is Wick?');
   await fact('Next visit', /kept in this browser/);
   return { isSaid: /\\w/.test(said), isOne: all('.message.assistant').length === 1 };`;

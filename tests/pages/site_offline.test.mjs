@@ -1,5 +1,5 @@
 // The site offline: after one visit, each of its pages opens and works, isolated, although the host sets no headers. The server is
-// closed meanwhile. In Chromium; tests/pages/offline.test.mjs also tests the chat in Firefox.
+// closed in the meantime. In Chromium; tests/pages/offline.test.mjs also tests the chat in Firefox.
 
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';

@@ -1,4 +1,4 @@
-// Set-up and teardown for tests of the chat page: the page is built in a separate folder, with a
+// Setup and teardown for tests of the chat page: the page is built in a separate folder, with a
 // server, Chromium, and a page with a fake engine. Errors in the page fail the test.
 
 import assert from 'node:assert/strict';

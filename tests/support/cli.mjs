@@ -49,11 +49,11 @@ const wasiHosts = (program, isExtra) =>
     .filter(([, one]) => one.relaxed || !program.includes('relaxed'))
     .map(([runtime]) => wasiHost(runtime, `wasi/${program}.wasm`));
 
-/** The full module with plain SIMD, in each of the usual runtimes. */
+/** The full module with plain SIMD, in each of the default runtimes. */
 export const plainHosts = wasiHosts('wick-full', false);
 /** The full module with relaxed SIMD, in runtimes that support it. */
 export const relaxedHosts = wasiHosts('wick-full-relaxed', false);
-/** The small variants of both modules, with only the usual models and commands. */
+/** The small variants of both modules, with only the common models and commands. */
 export const smallHosts = [...wasiHosts('wick', false), ...wasiHosts('wick-relaxed', false)];
 /** The small variants in the other runtimes. */
 export const extraHosts = [...wasiHosts('wick', true), ...wasiHosts('wick-relaxed', true)];

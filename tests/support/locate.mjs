@@ -29,7 +29,7 @@ const edge = resolve(root, '.toolchain/edge');
 const component = resolve(root, '.toolchain/component');
 
 /**
- * Programs that can be located: through an environment variable with the path, or else in the usual
+ * Programs that can be located: through an environment variable with the path, or else in the standard
  * folders.
  * @type {Record<string, {variable?: string, places: string[], install: string,
  *   isOptional?: boolean}>} `isOptional`: no test group installs it, so that CI may skip its tests

@@ -3,7 +3,7 @@
 //     [--prompt 256] [--tokens 256] [--kv f16] [--runs 3]
 // OLD and NEW are dist folders. A pair is one process per build, run one after the other in
 // alternating order; the best run of each counts. A ratio is the speed of NEW divided by the speed
-// of OLD: 0.9 is a tenth slower. The exit code is 1 if the 95 % interval of a ratio is completely
+// of OLD: 0.9 is a tenth slower. The exit code is 1 if the 95% interval of a ratio is completely
 // below 0.98.
 
 import { execFileSync } from 'node:child_process';

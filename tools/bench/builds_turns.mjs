@@ -5,7 +5,7 @@
 //     [--prompt 64] [--tokens 16] [--kv f16] [--context 0]
 // OLD and NEW are dist folders. With --context N, each request continues a session whose N tokens were
 // prefilled once. A ratio is the speed of NEW divided by the speed of OLD: the median of the rounds'
-// ratios, with its 95 % interval.
+// ratios, with its 95% interval.
 
 import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';

@@ -1,7 +1,7 @@
 // Compares the decode speed of a program that links libwick.a (Emscripten, one thread) with the npm
 // package in the same Node, and shows the effect of linking with -O1, as in wick.pc, and with -O3.
 //   node tools/bench/library.mjs [--rounds 7] [--file model.gguf] [--prompt 128] [--tokens 256]
-// A round is one process of each, run one after the other in alternating order. The exit code is 1 if the 95 % interval of
+// A round is one process of each, run one after the other in alternating order. The exit code is 1 if the 95% interval of
 // library / package is completely below 0.97. Needs `make dist library`.
 
 import { execFileSync } from 'node:child_process';

@@ -3,7 +3,7 @@
 //   node tools/bench/prefix.mjs [--model shape:type | file.gguf] [--prompt 1000] [--repetitions 7]
 //     [--forks 200] [--document]
 // It also forks a session that contains such a prompt, `--forks` times, and prints the times from the call until the fork
-// is ready. They include the messages to the worker and back; a call without effect, measured alternately, shows their
+// is ready. They include the messages to the worker and back; a call that does nothing, measured alternately, shows their
 // cost. With --document, it writes its section of docs/benchmarks.md.
 
 import { resolve } from 'node:path';
@@ -47,7 +47,7 @@ async function firstTokenMs(round, question) {
   return { ms: result.timings.ttftMs, cached: result.usage.cachedTokens };
 }
 
-/** Returns sorted times in us: of forks, and of a call without effect. */
+/** Returns sorted times in us: of forks, and of a call that does nothing. */
 async function forkTimes() {
   const session = await engine.createSession();
   const prompt = Array.from({ length: Number(options.prompt) }, (_, i) => (i * 7919 + 1) % vocab);
@@ -104,7 +104,7 @@ ${said}.`,
   );
 }
 const measured = await forkTimes();
-for (const [i, what] of ['a fork', 'a call without effect'].entries()) {
+for (const [i, what] of ['a fork', 'a call that does nothing'].entries()) {
   const [early, late] = [0.1, 0.99].map(
     (part) => measured[i][Math.floor(part * measured[i].length)],
   );

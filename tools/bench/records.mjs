@@ -3,8 +3,8 @@
 //   node tools/bench/records.mjs [--model shape:type | file.gguf] [--rounds 15]
 // "strings" are outputs for {"type": "string"} without forced tokens: each token is sampled from all
 // that match. "records" have four keys, whose tokens are forced. The unconstrained output of a round
-// has as many tokens as the constrained one. Exit code 1: a token of a string takes more than 3 %
-// longer, or a record is not 1.5 times as fast, each with a 95 % interval.
+// has as many tokens as the constrained one. Exit code 1: a token of a string takes more than 3%
+// longer, or a record is not 1.5 times as fast, each with a 95% interval.
 
 import { pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';

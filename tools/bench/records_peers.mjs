@@ -5,7 +5,7 @@
 // have four keys, whose tokens are forced. The unconstrained output of a round has as many tokens.
 // wllama gets the schema as GBNF, because llama.cpp also converts schemas to GBNF; the cost of
 // strings is measured only in Wick, because wllama needs minutes for it. Exit code 1: a token of a
-// string takes significantly more than 3 % longer than an unconstrained one, or a record takes at
+// string takes significantly more than 3% longer than an unconstrained one, or a record takes at
 // least as long as in wllama.
 
 import { existsSync, readFileSync } from 'node:fs';

@@ -21,7 +21,7 @@ function makeRandom(seed) {
 }
 
 /**
- * Returns the 95 % interval of median(ours) / median(theirs). Measurements with the same index were made one
+ * Returns the 95% interval of median(ours) / median(theirs). Measurements with the same index were made one
  * after the other and are resampled together.
  * @param {number[]} ours
  * @param {number[]} theirs

@@ -1,4 +1,4 @@
-// Compares the gzipped sizes of the built files with those in docs/sizes.md. A file may be 3 %
+// Compares the gzipped sizes of the built files with those in docs/sizes.md. A file may be 3%
 // larger than its row there, and some files have a size limit (goal). The tests of the modules, the
 // package and the chat page call sizeFault.
 //   node tools/build/sizes.mjs            prints the table (make does it after each build)

@@ -12,7 +12,7 @@ function countsOf(results) {
   return { killed, timeouts: of('timeout'), survived, listed: of('listed'), share };
 }
 
-const DEVIATIONS = 1.96; // for 95 %
+const DEVIATIONS = 1.96; // for 95%
 
 /** Wilson's interval, which estimates the share of all mutants from a sample. @param {number} share @param {number} count */
 export function intervalOf(share, count) {

@@ -1,7 +1,7 @@
 // web/libc/string.c — <string.h> for the freestanding web build and the WASI builds.
 //
 // Copies and fills are loops. memory.copy and memory.fill would call the host's C library.
-// Many C libraries use 512-bit vectors, after which the processor lowers its clock by 13 % for a
+// Many C libraries use 512-bit vectors, after which the processor lowers its clock by 13% for a
 // millisecond (docs/lab/kernels.md).
 #include <stdbool.h>
 #include <stddef.h>

@@ -26,7 +26,7 @@ static void plan_gemma3n(model_plan *plan) {
                                   .post_norm = "post_ffw_norm.weight",
                                   .ffn = plan_ffn_of_layer(plan, layer),
                                   .activation = DENSE_GELU,
-                                  .sparsity = layer < SPARSE ? 1.6448533535f : 0,  // 5 % are used
+                                  .sparsity = layer < SPARSE ? 1.6448533535f : 0,  // 5% are used
                                   .residual_scale = 1};
     attention.norm = NULL;
     attention.is_aside = true;

@@ -194,7 +194,7 @@ static const wick_grammar SLICED[] = {
     // rules that may be empty, and a recursive one: pauses while the program is finished
     {.kind = WICK_GRAMMAR_GBNF, .text = CALLS("\"x\""), .text_bytes = sizeof CALLS("\"x\"") - 1},
     {.kind = WICK_GRAMMAR_GBNF, .text = CALLS("r0"), .text_bytes = sizeof CALLS("r0") - 1},
-    // rules of character classes, with pauses after they were made
+    // rules of character classes, with pauses after they are built
     {.kind = WICK_GRAMMAR_JSON_SCHEMA, .text = CLASSES, .text_bytes = sizeof CLASSES - 1},
 };
 

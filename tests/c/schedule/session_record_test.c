@@ -152,7 +152,7 @@ TEST(a_saved_session_continues_in_a_different_engine) {
   close_saved();
 }
 
-// ---- packed sessions, in coarser types than the engine's ----
+// ---- packed sessions, in types of lower precision than the engine's ----
 
 static wick_status save_packed(wick_engine *whom, uint32_t id, wick_kv_type type, record *r) {
   r->size_bytes = r->calls = r->fail_at_call = 0;

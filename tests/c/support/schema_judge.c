@@ -1,5 +1,5 @@
-// Has one function for each group of keywords. Unlike the engine, it evaluates values directly,
-// without building a grammar.
+// A JSON Schema validator for tests, with one function per group of keywords. Unlike the engine, it
+// evaluates values directly, without building a grammar.
 #include "schema_judge.h"
 
 #include <math.h>

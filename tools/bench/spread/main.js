@@ -37,7 +37,7 @@ function post(product, tokens, address, bytes) {
 }
 
 /**
- * @returns {Promise<void>} resolves when all have replied; this thread must not be busy meanwhile,
+ * @returns {Promise<void>} resolves when all have replied; this thread must not be busy in the meantime,
  * because replies are events
  */
 const wait = () =>
