@@ -80,7 +80,7 @@ SHORT_SOURCES := $(call in,src/api,engine events) \
   $(call in,web,exports extras_web)
 
 # ---- native ----
-# Only helper threads and the command line differ from the other hosts.
+# Only helper threads and the command-line program differ from the other hosts.
 NATIVE_FLAGS := -D_POSIX_C_SOURCE=200809L -DWICK_THREADS=1 -pthread
 NATIVE_LINK := -pthread -lm
 # SIMDe maps WebAssembly's intrinsics to those of the processor. Functions that are not called are

@@ -203,7 +203,7 @@ static bool take_tools(const body *read, uint32_t *list, refusal *refused) {
 
 // ---- the prompt ----
 
-// Checks the field with which Z.ai, Moonshot and DeepSeek switch reasoning.
+// Checks the field that turns reasoning on and off at Z.ai, Moonshot and DeepSeek.
 static bool check_thinking(const body *read, refusal *refused) {
   const uint32_t thinking = body_find(read, BODY_ROOT, "thinking");
   const uint32_t type = body_find(read, thinking, "type");

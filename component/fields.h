@@ -48,7 +48,7 @@ uint32_t fields_tokens(const body *read, uint32_t node);
 // of them is allowed, and not if `out` already has a grammar.
 bool fields_take_grammar(body *read, wick_grammar *out, refusal *refused);
 
-// Reads the field n_probs of llama.cpp's server, which replaces the fields about logprobs. Returns
+// Reads the n_probs field of llama.cpp's server, which replaces the fields about logprobs. Returns
 // false if it does not request any.
 bool fields_take_probabilities(const body *read, wick_sampling *sampling);
 

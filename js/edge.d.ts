@@ -77,7 +77,7 @@ export interface EdgeOptions
   grammarWasm?: import('./index.js').WasmModule;
   /**
    * The compiled extras module of the same build (`wick-llm/wasm/wick-simd128-single-extras.wasm`): models with
-   * less common architectures, types and tokenizers, 8-bit and 4-bit keys and values, and saved state need it.
+   * less common architectures, types and tokenizers, 8-bit and 4-bit KV caches, and saved state need it.
    */
   extrasWasm?: import('./index.js').WasmModule;
   /** The compiled media module of the same build (`wick-llm/wasm/wick-simd128-single-media.wasm`): `mmproj` needs it. */

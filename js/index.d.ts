@@ -239,7 +239,7 @@ export interface EngineSettings {
   grammarWasm?: string | URL | Response | WasmModule | ArrayBuffer | ArrayBufferView<ArrayBuffer>;
   /**
    * The extras module of the same build as `wasm` (`wick-…-extras.wasm`), for models with less common
-   * architectures, types and tokenizers, 8-bit and 4-bit keys and values, swapping and saved state; by default
+   * architectures, types and tokenizers, 8-bit and 4-bit KV caches, swapping and saved state; by default
    * next to `wasm`.
    */
   extrasWasm?: string | URL | Response | WasmModule | ArrayBuffer | ArrayBufferView<ArrayBuffer>;
@@ -740,11 +740,11 @@ export interface EngineStats {
    * The output is the same without it.
    */
   draftFailed: number;
-  /** Pages of keys and values. */
+  /** Pages of the KV cache. */
   kv: KvStats;
 }
 
-/** Pages of keys and values, and their users. */
+/** Pages of the KV cache, and their users. */
 export interface KvStats {
   /** Tokens per page. */
   pageTokens: number;
@@ -1653,7 +1653,7 @@ export interface OpMetrics {
     p95: number;
     p99: number;
   };
-  /** Bytes of weights, keys and values, or activations that the op has to read and write. */
+  /** Bytes of weights, KV cache, or activations that the op has to read and write. */
   bytes: number;
   /** Multiply-adds of matrix products. */
   macs: number;
@@ -1895,7 +1895,7 @@ export interface RunToolsOptions
    */
   maxRounds?: number;
   /**
-   * Whether an exception thrown by a tool rejects the call. By default the model gets its message
+   * Whether an exception thrown by a tool rejects the call. By default the model receives its message
    * as the result.
    */
   throwErrors?: boolean;
@@ -2110,7 +2110,7 @@ export interface Engine {
    */
   mediaCost(part: Exclude<ChatPart, ChatTextPart>): Promise<MediaCost>;
   /**
-   * Creates a conversation that keeps its keys and values, so each turn processes only the new
+   * Creates a conversation that keeps its KV cache, so each turn processes only the new
    * messages.
    *
    * @example
@@ -2245,7 +2245,7 @@ export interface Engine {
     from: string | Blob | ArrayBuffer | Uint8Array,
   ): Promise<{ session: Session | undefined; entries: number }>;
   /**
-   * Returns the pages of keys and values, their users, and the running requests.
+   * Returns the pages of the KV cache, their users, and the running requests.
    *
    * @example
    * const session = await engine.createSession();

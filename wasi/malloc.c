@@ -1,4 +1,4 @@
-// wasi/malloc.c — the C library's allocator in the command line's programs: the engine's heap,
+// wasi/malloc.c — the C library's allocator in the command-line programs: the engine's heap,
 // which exists anyway and is 4 KB smaller than wasi-libc's own. A block's size is stored before it.
 #include <errno.h>
 #include <stdint.h>

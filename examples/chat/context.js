@@ -1,5 +1,5 @@
 // examples/chat/context.js — the model's context: how full it is, how much of a conversation still
-// fits, and the oldest turns, which the user can leave out. The keys and values of the other turns
+// fits, and the oldest turns, which the user can leave out. The KV entries of the other turns
 // are kept: they were computed while the dropped turns were still in the context, and are not
 // recomputed.
 

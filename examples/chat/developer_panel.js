@@ -1,4 +1,4 @@
-// examples/chat/developer_panel.js — the content of the developer panel: a map of the engine's pages of keys and values, and
+// examples/chat/developer_panel.js — the content of the developer panel: a map of the engine's KV cache pages, and
 // facts. Loaded when the panel is opened.
 
 import { drawPages } from '../fork/kv_map.js';

@@ -1,4 +1,4 @@
-// examples/chat/kv_states.js — stores the keys and values of conversations in IndexedDB: a record for
+// examples/chat/kv_states.js — stores the KV caches of conversations in IndexedDB: a record for
 // each, with a limit on their total size. The least recently used state is deleted first.
 
 import { Connection } from './open_in_time.js';

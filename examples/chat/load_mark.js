@@ -37,7 +37,7 @@ export function markLoad(wish) {
   const held = new Promise((settle) => signal.addEventListener('abort', settle));
   const begin = () => !signal.aborted && keepJson(MARK, { id, model: modelOf(wish) });
   const clear = () => readMark()?.id === id && clearLoadMark();
-  // the lock comes first: a tab that is opened meanwhile must not find a mark without it
+  // the lock comes first: a tab that is opened now must not find a mark without it
   const locked = navigator.locks?.request(lockOf(id), { signal }, () => {
     begin();
     return held;

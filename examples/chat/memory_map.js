@@ -1,5 +1,5 @@
 // examples/chat/memory_map.js — shows the tree of a conversation over the map of pages: every question and answer, on all
-// branches, with its pages of keys and values in the engine, and the pages that branches share. This
+// branches, with its KV cache pages in the engine, and the pages that branches share. This
 // file is loaded when the map is first opened.
 
 import { drawPages } from '../fork/kv_map.js';
@@ -35,7 +35,7 @@ const dialog = document.createElement('dialog');
 dialog.id = 'memory-dialog';
 dialog.setAttribute('aria-labelledby', 'memory-title');
 dialog.innerHTML = `<h2 id="memory-title">What the model has in memory</h2>
-  <p class="hint">Each square is a page of keys and values. A page that several branches share is stored once.</p>
+  <p class="hint">Each square is a page of the KV cache. A page that several branches share is stored once.</p>
   <div class="memory-pages" role="img"></div>
   <p class="memory-legend"></p>
   <h3 id="memory-tree-title">This conversation</h3>

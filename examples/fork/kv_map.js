@@ -1,4 +1,4 @@
-// examples/fork/kv_map.js — draws the pages of keys and values, with one square per page, and a
+// examples/fork/kv_map.js — draws the pages of the KV cache, with one square per page, and a
 // legend that counts them. The chat page also uses it.
 
 /** @typedef {import('wick-llm').KvStats} KvStats */

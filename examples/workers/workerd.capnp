@@ -30,7 +30,7 @@ const wick :Workerd.Worker = (
   ],
   bindings = [
     (name = "MODELS", r2Bucket = "bucket"),
-    # context tokens, and the type of keys and values: smaller values leave more memory for the weights
+    # context tokens, and the KV cache type: smaller values leave more memory for the weights
     (name = "CONTEXT", fromEnvironment = "CONTEXT"),
     (name = "KV", fromEnvironment = "KV"),
   ],

@@ -5,8 +5,8 @@ import { WickError } from '../base/errors.js';
 /** @typedef {import('./model_sources.js').ByteStream} ByteStream */
 
 /**
- * Returns the next bytes of a stream. Throws if they do not follow the previous bytes, so a model never
- * gets bytes from the wrong position.
+ * Returns the next bytes of a stream. Throws if they do not follow the previous bytes, so a model is never
+ * fed bytes from the wrong position.
  * @param {ByteStream} stream
  * @returns {Promise<Uint8Array | null>}
  */

@@ -1,4 +1,4 @@
-// js/chat/chat_session.js — a conversation: its messages, and a session that caches their keys and values. The messages
+// js/chat/chat_session.js — a conversation: its messages, and a session that holds their KV cache. The messages
 // are authoritative: each turn sends them all as the prompt of the session, which processes only the new part.
 
 import { WickError } from '../index.js';

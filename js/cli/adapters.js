@@ -1,4 +1,4 @@
-// js/cli/adapters.js — loads the adapters of the option --lora.
+// js/cli/adapters.js — loads the adapters of the --lora option.
 
 /** @param {string} text FILE[:SCALE] */
 function adapterOf(text) {

@@ -1,5 +1,5 @@
 // js/cli/model_names.js — models that are specified by a URL or by their name on a hub. They
-// are downloaded once, and kept in the store of the user's models.
+// are downloaded once, and saved in the store of the user's models.
 
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,9 +1,9 @@
-// js/cli/wasi_memory.js — makes node:wasi follow a memory that grows. Used by the command line and by tests that run
+// js/cli/wasi_memory.js — makes node:wasi follow a memory that grows. Used by the command-line program and by tests that run
 // the WASI module.
 
 /**
  * node:wasi keeps a pointer to the initial memory. After memory.grow it would write to freed memory
- * (nodejs/node#51303), so it gets each new buffer before the next call.
+ * (nodejs/node#51303), so it is passed each new buffer before the next call.
  * @param {InstanceType<typeof import('node:wasi').WASI>} wasi
  * @returns {(memory: WebAssembly.Memory) => void} a function to call with the instance's memory
  */

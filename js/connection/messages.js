@@ -17,7 +17,7 @@ import { COMPLETIONS_MAX } from '../wasm/layout.js';
 
 /**
  * The first message says whether a worker is the engine's or a helper. A helper receives no other message.
- * Each helper gets the memory from the engine's worker through a port. The page never has a
+ * Each helper receives the memory from the engine's worker through a port. The page never has a
  * reference to the memory, so it is freed when the workers end.
  * @typedef {{type: 'helper', module: WebAssembly.Module, index: number,
  *   port: MessagePort}} HelperMessage

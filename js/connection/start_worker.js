@@ -173,14 +173,14 @@ function refusedBy(words, source, cause) {
       'CSP',
       `${page} has require-trusted-types-for 'script', which rejects a string as a worker URL. Pass ` +
         'worker: () => new Worker(policy.createScriptURL(url)) to createEngine, with a policy that ' +
-        'the directive trusted-types allows',
+        'the trusted-types directive allows',
       cause,
     );
   }
   if (!/worker-src|content security policy/i.test(words)) return undefined;
   return new WickError(
     'CSP',
-    `${page} blocks the engine's worker: its directive worker-src must allow ${source}`,
+    `${page} blocks the engine's worker: its worker-src directive must allow ${source}`,
     cause,
   );
 }

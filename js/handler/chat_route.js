@@ -42,7 +42,7 @@ export const FINGERPRINT = `wick-${VERSION}`;
 /** The engine's limit. */
 export const LOGPROBS_MAX = 20;
 
-/** The field with which Z.ai, Moonshot and DeepSeek switch reasoning. */
+/** The field that turns reasoning on and off at Z.ai, Moonshot and DeepSeek. */
 const thinking = must(
   (value) => isObject(value) && ['enabled', 'disabled'].includes(value.type),
   'an object with the type enabled or disabled',

@@ -1,4 +1,4 @@
-// js/handler/token_routes.js — the routes of llama.cpp's server with which clients count tokens and render prompts:
+// js/handler/token_routes.js — the routes of llama.cpp's server that count tokens and render prompts:
 // POST /tokenize, /detokenize and /apply-template, GET /props. vLLM's names for the first two are also accepted.
 
 import { checkMessages, checkTools } from './chat_route.js';

@@ -27,7 +27,7 @@ function checkHandle(handle) {
 }
 
 /**
- * If there is a `next`, as in Express, it gets requests for which the handler has no route.
+ * If there is a `next`, as in Express, it receives the requests for which the handler has no route.
  * @param {Handle} handle
  * @returns {(incoming: any, outgoing: any, next?: () => void) => Promise<void>}
  */

@@ -290,7 +290,7 @@ export class Engine {
   }
 
   /**
-   * Returns the pages of keys and values and their use.
+   * Returns the pages of the KV cache and their use.
    * @param {{map?: boolean}} [options] map: adds a string with one letter for each page
    */
   async kvStats(options = {}) {

@@ -1,4 +1,4 @@
-// js/page/session.js — a session: text that continues from call to call. The engine keeps its keys and values, so
+// js/page/session.js — a session: text that continues from call to call. The engine keeps its KV cache, so
 // nothing is computed twice. Forks share them.
 
 import { unlessAborted } from '../base/abort_signals.js';

@@ -225,7 +225,7 @@ export class Conversation {
   }
 
   /**
-   * Runs a tool of the page. The model gets errors as the result.
+   * Runs a tool of the page. Errors are passed to the model as the result.
    * @param {Call} call
    * @returns {Promise<ChatMessage>}
    */

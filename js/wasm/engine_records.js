@@ -108,7 +108,7 @@ export const kvTypes = {
 
 /**
  * @param {Float64Array} words of a record
- * @param {number} field gets the text's address; the next field gets its size in bytes
+ * @param {number} field receives the text's address; the next field receives its size in bytes
  * @param {string | Uint8Array | undefined} text
  * @param {Passed} passed
  */

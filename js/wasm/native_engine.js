@@ -123,7 +123,7 @@ export class NativeEngine {
    * @param {{onMemory?: (memory: WebAssembly.Memory) => void, onLog?: (text: string) => void,
    *   wasteBytes?: number, host?: (heap: () => Heap) => Partial<import('./wasm_module.js').Host>,
    *   grammar?: PartSource | null, extras?: PartSource | null, media?: PartSource | null}} [options]
-   *   `onMemory` gets the memory as soon as it exists, for the helpers. `onLog` gets text for the console.
+   *   `onMemory` is passed the memory as soon as it exists, for the helpers. `onLog` is passed text for the console.
    *   `wasteBytes` allocates this many bytes first: tests of high addresses use it. `host` has the functions for
    * swapping, for tables outside of memory and for the mmproj file. `grammar`, `extras` and `media` are the other
    * modules of the build (module_part.js).
@@ -598,7 +598,7 @@ export class NativeEngine {
 
   /**
    * @param {number} session 0: the prefix cache
-   * @param {{kType: KvType, vType: KvType} | undefined} [packed] types of a session's saved keys and values; the engine's
+   * @param {{kType: KvType, vType: KvType} | undefined} [packed] KV types of a saved session; the engine's
    * own by default
    * @returns {Uint8Array<ArrayBuffer>}
    */

@@ -102,7 +102,7 @@ const gguf_directory *engine_directory(const wick_engine *engine);  // NULL unti
 // Whether the model runs without a tensor of its file.
 bool engine_tensor_is_unread(const wick_engine *engine, uint32_t index);
 // Whether the model, whose directories are complete, waits for code that has not been loaded yet
-// (base/extras.h). Bytes that are fed meanwhile are not stored.
+// (base/extras.h). Bytes that are fed until then are not stored.
 bool engine_is_held(const wick_engine *engine);
 bool engine_types_are_held(const loader *loader);  // of an adapter's tensors
 // In builds that never load this code: reject models that need it with WICK_E_UNSUPPORTED.

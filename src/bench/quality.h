@@ -1,5 +1,5 @@
 // bench/quality.h — the distance of a quantised model's next-token distribution from the reference:
-// Kullback-Leibler divergence of the softmaxes, in nats (like in llama.cpp's perplexity tool).
+// Kullback-Leibler divergence of the softmaxes, in nats (as in llama.cpp's perplexity tool).
 #ifndef WICK_BENCH_QUALITY_H
 #define WICK_BENCH_QUALITY_H
 

@@ -1,4 +1,4 @@
-// cli/adapter_files.h — the option --lora, which selects the adapters of a command's requests.
+// cli/adapter_files.h — the --lora option, which selects the adapters of a command's requests.
 #ifndef WICK_CLI_ADAPTER_FILES_H
 #define WICK_CLI_ADAPTER_FILES_H
 

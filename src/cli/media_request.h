@@ -21,7 +21,7 @@ typedef struct media_files {
 typedef struct media_input media_input;
 enum { MEDIA_OPTIONS_MAX = 6 };
 
-// Append the options --mmproj, --image and --audio, or --mmproj and --parts, and those of
+// Append the --mmproj, --image and --audio options, or --mmproj and --parts, and those of
 // media_limits_list; return their number.
 size_t media_files_list(media_files *files, args_option *options);
 size_t media_parts_list(media_files *files, args_option *options);

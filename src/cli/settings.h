@@ -25,7 +25,7 @@ enum {
 };
 
 model_settings settings_default(void);
-// Returns only the option --pre-tokenizer.
+// Returns only the --pre-tokenizer option.
 args_option settings_pre_tokenizer(const char **name);
 // Appends the options that `which` selects; returns their number (up to 6).
 size_t settings_list(model_settings *settings, uint32_t which, args_option *options);

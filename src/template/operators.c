@@ -343,7 +343,7 @@ int jinja_order(jinja_run *run, jinja_value a, jinja_value b) {
   run->depth++;
   for (uint32_t i = 0; i < a.list->count && i < b.list->count && order == 0; i++) {
     const jinja_value x = a.list->items[i], y = b.list->items[i];
-    if (jinja_equal(run, x, y)) continue;  // like in Python, equal items need no order
+    if (jinja_equal(run, x, y)) continue;  // as in Python, equal items need no order
     order = jinja_order(run, x, y);
     if (order == 0) break;  // neither is smaller: the run has failed, or one is NaN
   }

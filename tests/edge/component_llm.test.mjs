@@ -46,7 +46,7 @@ function ask(guest, out, input = modelPath) {
   return JSON.parse(output.replaceAll("\\'", "'")); // wasmtime prints a string in WAVE syntax
 }
 
-/** @param {string} text @param {number} count @returns {string} the command line's continuation */
+/** @param {string} text @param {number} count @returns {string} the continuation that `wick run` prints */
 const native = (text, count) =>
   run(built('native/wick'), ['run', modelPath, '-p', text, '-n', `${count}`]);
 

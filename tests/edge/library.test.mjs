@@ -183,7 +183,7 @@ describe('a user program built natively', { skip }, () => {
     assert.equal(stderr, `WICK_E_IO: cannot open ${gone}\n`);
   });
 
-  test('the example gives the same answers as the command line', async () => {
+  test('the example gives the same answers as the `wick` command', async () => {
     const build = await cmake(exampleFolder, 'example', []);
     assert.equal(await succeed(join(build, 'chat'), [model, ...questions]), await wantedChat());
   });
@@ -369,7 +369,7 @@ describe('a user program built for WASI', { skip }, () => {
       }
     });
 
-    test(`with pkg-config, ${simd}: the same tokens as the command line`, async () => {
+    test(`with pkg-config, ${simd}: the same tokens as the wick command`, async () => {
       const module = join(folder, `stranger-${simd}.wasm`);
       const sdk = [`--target=wasm32-wasi`, `--sysroot=${resolve(root, '.toolchain/wasi/usr')}`];
       const flags = await pkgConfig(`wick-wasi-${simd}`);

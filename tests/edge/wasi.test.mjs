@@ -1,4 +1,4 @@
-// The command line as a WASI module in every runtime: the model is read from a file and from a pipe.
+// The command-line program as a WASI module in every runtime: the model is read from a file and from a pipe.
 // Also runs examples/wasi.
 
 import assert from 'node:assert/strict';

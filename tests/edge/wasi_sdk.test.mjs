@@ -12,7 +12,7 @@ import { run, runWasi } from '../support/process.mjs';
 
 const sdk = process.env.WASI_SDK_PATH ?? resolve(root, '.toolchain/wasi-sdk');
 
-test('make builds the WASI command line with the SDK, with the same output', async (t) => {
+test('make builds the WASI program with the SDK, and its output is the same', async (t) => {
   if (!process.env.WASI_SDK_PATH) t.diagnostic('the SDK layout consists of clang-19 and wasi-libc');
   const folder = temporaryFolder();
   for (const name of readdirSync(root)) {

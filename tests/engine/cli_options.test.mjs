@@ -1,4 +1,4 @@
-// Tests all options of the command line: the error for each invalid value, the limits of each range, and the commands
+// Tests all options of the `wick` command: the error for each invalid value, the limits of each range, and the commands
 // that have little more than options.
 
 import assert from 'node:assert/strict';

@@ -1,4 +1,4 @@
-// Checks the complete output of the command line: tables against JSON, files against the output of a
+// Checks the complete output of the `wick` command: tables against JSON, files against the output of a
 // different command for the same model, and messages for allocation failures.
 
 import assert from 'node:assert/strict';
@@ -958,7 +958,7 @@ describe('synth', { concurrency: 2 }, () => {
 
 // ---- logits ----
 
-test('equal tokens have equal logits in any command, with F32 keys and values', {
+test('equal tokens have equal logits in any command, with an F32 KV cache', {
   skip: shared.skip,
 }, async () => {
   const text = 'Once upon a time there was a girl.';

@@ -1,5 +1,5 @@
 // Compares the table of expected errors, tests/engine/corrupt/expected.tsv, with the expectations in the
-// reference set and with the command line's errors for each file. tests/c/format/refusals_test.c checks
+// reference set and with the `wick` command's errors for each file. tests/c/format/refusals_test.c checks
 // the errors of the reader and the loader.
 
 import assert from 'node:assert/strict';
@@ -23,7 +23,7 @@ const rows = readFileSync(join(root, 'tests/engine/corrupt/expected.tsv'), 'utf8
     return { file, stage, status, named, offset };
   });
 
-/** The only error that comes from the command line, which finds the parts of a model by their names. */
+/** The only error of the command-line program itself, which finds the parts of a model by their names. */
 const ownWords = new Map([['split-count-2.gguf', 'the model is split into several files']]);
 
 describe('the table of expected errors', () => {
@@ -54,7 +54,7 @@ describe('the table of expected errors', () => {
     }
   });
 
-  test('the command line reports the expected error', { skip: shared.skip }, async () => {
+  test('the `wick` command reports the expected error', { skip: shared.skip }, async () => {
     for (const { file, stage, status, named, offset } of rows) {
       const path = join(folder, 'corrupt', file);
       const result = await wick(native, ['run', path, '-p', 'a', '-n', '2', '--temp', '0']);

@@ -1,5 +1,5 @@
 // Compares vectors and scores of encoders, embedders and rerankers with llama.cpp and with an exact run,
-// through the command line: natively and as WASI modules with plain and relaxed SIMD.
+// through the `wick` command: natively and as WASI modules with plain and relaxed SIMD.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';

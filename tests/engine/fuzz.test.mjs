@@ -1,5 +1,5 @@
 // Runs each fuzzer in tests/fuzz/, starting with its committed seeds in tests/fuzz/seeds/NAME: a fixed
-// number of inputs from a fixed seed, so that a slow machine tries as many. With FUZZ_SECONDS (make fuzz),
+// number of inputs from a fixed seed, so that a slow machine tries equally many. With FUZZ_SECONDS (make fuzz),
 // each runs for that time from a different seed, and its corpus stays in build/test/fuzz/corpus for the
 // next run.
 
@@ -49,7 +49,7 @@ const withSeeds = new Set(readdirSync(join(folder, 'seeds')));
 
 /**
  * libFuzzer tracks comparisons by the addresses of their instructions: if these are the same in each run
- * (a container may forbid it), the same code gets nearly the same inputs.
+ * (a container may forbid it), the same code is given nearly the same inputs.
  */
 const steady = spawnSync('setarch', ['-R', 'true']).status === 0 ? ['setarch', '-R'] : [];
 

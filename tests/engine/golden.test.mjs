@@ -1,4 +1,4 @@
-// Compares the engine's results with published text and llama.cpp's logits, through the command line: natively (with the
+// Compares the engine's results with published text and llama.cpp's logits, through the `wick` command: natively (with the
 // best kernels for this CPU) and as WASI modules with plain SIMD and, in `make test-all`, relaxed SIMD.
 
 import assert from 'node:assert/strict';

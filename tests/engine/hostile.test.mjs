@@ -1,4 +1,4 @@
-// Files that once broke the engine (../shared/vectors/hostile): the command line generates text and
+// Files that once broke the engine (../shared/vectors/hostile): the `wick` command generates text and
 // exits, natively and in every WASI runtime. tests/c/format/hostile_files_test.c, which runs on the same
 // hosts, counts the steps.
 

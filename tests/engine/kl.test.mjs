@@ -81,7 +81,7 @@ function assertBelow(t, nats, most) {
   assert.ok(nats < most, `${nats}, limit is ${most}`);
 }
 
-describe('the built-in model, keys and values', () => {
+describe('the built-in model, KV cache types', () => {
   const model = example('wick-2.6m-q8_0.gguf');
   const measure = new Measure('text', [
     `Wick is an engine that runs language models from GGUF files. It is written in C and compiled to
@@ -165,7 +165,7 @@ describe('stories260K', { skip: shared.skip }, () => {
   });
 
   for (const [type, most] of KV_LIMITS) {
-    test(`${type.toUpperCase()} keys and values: less than ${most}`, async (t) => {
+    test(`${type.toUpperCase()} KV cache: less than ${most}`, async (t) => {
       assertBelow(t, await measure.divergence(file('f32'), type), most);
     });
   }

@@ -1,4 +1,4 @@
-// Prompts with images and recordings on the command line: `wick logits --parts`, `run` and `chat` with
+// Prompts with images and recordings in the `wick` command: `wick logits --parts`, `run` and `chat` with
 // --image and --audio, and their errors.
 
 import assert from 'node:assert/strict';

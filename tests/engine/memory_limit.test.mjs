@@ -21,7 +21,7 @@ const largest = claimModel({ layers: 35 });
 /** Exceeds Chromium's limit of 16 GiB for memory with 64-bit addresses. */
 const huge = claimModel({ layers: 200 });
 const over = claimModel({ layers: 37 });
-/** The weights fit, but not together with the keys and values of this context. */
+/** The weights fit, but not together with the KV cache of this context. */
 const longContext = claimModel({ layers: 31, context: 300_000 });
 
 /** Measures the part of a model that an engine reads before it fails; the weights never arrive. */
@@ -98,7 +98,7 @@ describe('in Node', () => {
     });
   }
 
-  test('weights that fit are rejected if keys and values do not', async (t) => {
+  test('weights that fit are rejected if the KV cache does not', async (t) => {
     const { watched, error } = await open(t, longContext, { contextSize: 290_000 });
     assert.ok(hasCode('NOMEM')(error), String(error));
     const [needed] = numbersOf(error.message);

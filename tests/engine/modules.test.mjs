@@ -16,9 +16,9 @@ const web = variants.map((variant) => `web/wick-${variant}.wasm`);
 const grammar = variants.map((variant) => `web/wick-${variant}-grammar.wasm`);
 /** The module that less common models load. */
 const extras = variants.map((variant) => `web/wick-${variant}-extras.wasm`);
-/** The command line for edge runtimes: common models and commands. */
+/** The command-line program for edge runtimes: common models and commands. */
 const small = ['wasi/wick.wasm', 'wasi/wick-relaxed.wasm'];
-/** The complete command line. */
+/** The complete command-line program. */
 const full = ['wasi/wick-full.wasm', 'wasi/wick-full-relaxed.wasm'];
 const wasi = [...small, ...full];
 
@@ -137,7 +137,7 @@ test('no module is larger than docs/sizes.md allows', () => {
   for (const [name, bytes] of sizes) assert.equal(sizeFault(name, bytes), undefined);
 });
 
-test('a file may exceed its recorded size by 3 %, but never its goal', () => {
+test('a file may exceed its recorded size by 3%, but never its goal', () => {
   const module = 'build/web/wick-relaxed-single.wasm';
   const table = new Map([
     ['dist/index.js', 20_000],

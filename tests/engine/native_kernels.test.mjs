@@ -51,7 +51,7 @@ describe('native kernels', () => {
     }
   });
 
-  test('all kernels give the same text for keys and values of each type', async () => {
+  test('all kernels give the same text for each KV cache type', async () => {
     const prompt = '<|im_start|>user\nTell me a story.<|im_end|>\n<|im_start|>assistant\n';
     for (const kv of ['f32', 'f16', 'q8', 'q4']) {
       const args = ['run', own, '-p', prompt, '-n', '80', '--kv', kv];
@@ -81,7 +81,7 @@ describe('native kernels, logits for each type', { skip: shared.skip, concurrenc
         assert.equal(code, wanted.code, stderr);
         assert.ok(
           stdout.equals(wanted.stdout),
-          `${level}: other logits than ${plainHosts[0].name}`,
+          `${level}: the logits differ from ${plainHosts[0].name}`,
         );
       }
     });

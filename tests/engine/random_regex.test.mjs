@@ -1,4 +1,4 @@
-// Random regular expressions: each matches the same strings as RegExp with the flag u, both as a search (like
+// Random regular expressions: each matches the same strings as RegExp with the `u` flag, both as a search (like
 // "pattern" in a schema) and as a whole (like decoding).
 
 import assert from 'node:assert/strict';

@@ -52,7 +52,7 @@ describe('SmolLM2-135M-Instruct', { skip: model.skip }, () => {
   }
 
   for (const [type, most] of KV_LIMITS) {
-    test(`keys and values in ${type.toUpperCase()}: at most ${most} nats per token`, async (t) => {
+    test(`a KV cache in ${type.toUpperCase()}: at most ${most} nats per token`, async (t) => {
       const { kl_nats_mean } = await measure('--kv', type, '--kl', logits);
       t.diagnostic(`${kl_nats_mean} nats per token`);
       assert.ok(kl_nats_mean <= most, `${kl_nats_mean}, limit is ${most}`);

@@ -1,4 +1,4 @@
-// Tables that stay in the model's file: the command line and the package, in Node and in Chromium, give the same output
+// Tables that stay in the model's file: the `wick` command and the package, in Node and in Chromium, give the same output
 // as with tables in memory, even if only the layers fit.
 
 import assert from 'node:assert/strict';
@@ -53,7 +53,7 @@ const models = {
   'files of a split model': 'reference/split/llama-small-F16-00001-of-00003.gguf',
 };
 
-describe('the command line', () => {
+describe('the `wick` command', () => {
   const hosts = [native, ...plainHosts, ...relaxedHosts];
   for (const host of hosts) {
     test(`the text is the same with tables in the file: ${host.name}`, {

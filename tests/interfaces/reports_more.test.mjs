@@ -383,7 +383,7 @@ test('tokens counted in advance equal those of the answer', async () => {
 });
 
 // BerriAI/litellm#31069: 0 at the beginning of a stream
-test('cached tokens are counted in a stream like in a full response', async () => {
+test('cached tokens are counted in a stream as in a full response', async () => {
   const system = 'A fox and a hen lived near the river, and they were friends. '.repeat(6);
   const asked = { messages: [hello], system, max_tokens: 2, temperature: 0 };
   await ask(MESSAGES, asked);

@@ -1,4 +1,4 @@
-// engine.classify under Node: with a model's classification head, whose scores equal those of the command line, and by the
+// engine.classify under Node: with a model's classification head, whose scores equal those of the `wick` command, and by the
 // likelihood of labels, which is computed here from the logits of prompt and label.
 
 import assert from 'node:assert/strict';

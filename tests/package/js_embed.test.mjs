@@ -1,5 +1,5 @@
 // The npm package under Node and in Chromium: embeddings, reranking, the OpenAI embeddings API, rejected inputs. Expected
-// values come from the command line, which tests/engine/embed.test.mjs compares with references.
+// values come from the `wick` command, which tests/engine/embed.test.mjs compares with references.
 
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
@@ -38,7 +38,7 @@ const listsOf = (vectors) =>
   vectors.map((vector) => Array.from(vector, (value) => Math.fround(value)));
 
 describe('embeddings in Node', { skip: shared.skip }, () => {
-  test('vectors equal those of the command line, alone and with concurrent requests', async (t) => {
+  test('vectors equal those of the `wick` command, alone and with concurrent requests', async (t) => {
     const engine = await openEngine(t, { file: bert });
     const wanted = listsOf(await vectorsOf(texts));
     assert.deepEqual(listsOf(await engine.embed(texts)), wanted);
@@ -84,7 +84,7 @@ describe('embeddings in Node', { skip: shared.skip }, () => {
   });
 
   for (const name of ['bert-rank', 'bert-rank-labels', 'qwen3-rank', 'modern-bert-rank']) {
-    test(`${name}: documents are ordered by the command line’s scores`, async (t) => {
+    test(`${name}: documents are ordered by the wick command’s scores`, async (t) => {
       const file = join(models, `${name}.gguf`);
       const engine = await openEngine(t, { file });
       const documents = texts.flatMap((text) => ['--document', text]);
@@ -187,7 +187,7 @@ describe('embeddings in Chromium', { skip: shared.skip || chromium.skip }, () =>
 
   for (const build of ['simd128-single', 'simd128-threads']) {
     const skip = !build.endsWith('threads') && !isFull;
-    test(`vectors equal those of the command line: ${build}`, { skip }, async () => {
+    test(`vectors equal those of the wick command: ${build}`, { skip }, async () => {
       const found = await page.evaluate(embedInPage, { given: texts, build });
       assert.deepEqual(listsOf(found), listsOf(await vectorsOf(texts)));
     });

@@ -314,7 +314,7 @@ describe('strings', () => {
     assert.throws(() => native.detokenize([1], { whole: true, special: true }), { code: 'RANGE' });
   });
 
-  test('from the engine: the size is requested first, and may have grown meanwhile', () => {
+  test('from the engine: the size is requested first, and may grow before the second call', () => {
     const { native, acts, log, put, blocks } = instanceOf();
     /** @type {[string, () => unknown, number[]][]} */
     const texts = [

@@ -196,7 +196,7 @@ describe('a limit on reasoning', () => {
     assert.notEqual(message.content, '');
   });
 
-  test('the command line supports the limit', async () => {
+  test('the `wick` command supports the limit', async () => {
     const path = join(temporaryFolder(), 'thought.gbnf');
     writeFileSync(path, 'root ::= [a-z ]* "</think>" [0-9] [0-9]\n');
     const common = ['--temp', '2', '--seed', '3', '-n', '40', '--grammar', path];

@@ -1,4 +1,4 @@
-// llama.cpp's samplers through the package, the handler and the command line: with the demo model, the resulting
+// llama.cpp's samplers through the package, the handler and the `wick` command: with the demo model, the resulting
 // distributions match the definitions of the samplers, which are stated here in plain JavaScript.
 
 import assert from 'node:assert/strict';
@@ -248,7 +248,7 @@ test('the handler accepts the fields of llama.cpp’s server', async (t) => {
   }
 });
 
-test('the command line has the samplers under llama.cpp’s names', async () => {
+test('the `wick` command has the samplers under llama.cpp’s names', async () => {
   const model = [modelPath, '-p', prompt, '-n', '16', '--seed', '3', '--temp', '1'];
   const text = async (/** @type {string[]} */ ...options) => {
     const { code, stdout, stderr } = await wick(native, ['run', ...model, ...options]);

@@ -181,7 +181,7 @@ describe('in a page', () => {
   const trusted =
     `${page} has require-trusted-types-for 'script', which rejects a string as a worker URL. Pass ` +
     'worker: () => new Worker(policy.createScriptURL(url)) to createEngine, with a policy that ' +
-    'the directive trusted-types allows';
+    'the trusted-types directive allows';
 
   test('a policy that blocks the worker immediately', (t) => {
     const { listening } = inPage(t);

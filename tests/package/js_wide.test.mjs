@@ -21,7 +21,7 @@ const node24 = locate('node24');
 const folder = temporaryFolder();
 const reference = join(shared.path, 'vectors/reference/models');
 
-/** The Wick model with a claimed context whose keys and values need more than 4 GiB. */
+/** The Wick model with a claimed context whose KV cache needs more than 4 GiB. */
 function writeLongModel() {
   const bytes = readFileSync(modelPath);
   const at = bytes.indexOf('llama.context_length') + 'llama.context_length'.length + 4;

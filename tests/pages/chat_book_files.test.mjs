@@ -263,7 +263,7 @@ test('only the examined reading is removed, and the store is read in one transac
   assert.equal(await store.readState('b f'), undefined);
 });
 
-test('if a text has more parts than are made, their share of the text is reported', async () => {
+test('if a text is not split into all of its parts, the share of the text that they contain is reported', async () => {
   /** A letter is a token. @type {any} */
   const engine = {
     tokenize: async (/** @type {any[]} */ messages) =>

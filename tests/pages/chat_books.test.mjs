@@ -594,7 +594,7 @@ test('an imported book is read again, unless it was signed with a key of this us
   const told = await ask(other, 'Why?');
   assert.ok(told.cached >= tokens, JSON.stringify({ told, tokens }));
 
-  // changed keys and values, with the original signature
+  // changed KV data, with the original signature
   const forged = Buffer.from(book);
   forged[forged.length - 100] ^= 1;
   await openShelf(other);

@@ -51,7 +51,7 @@ const look = `
     button('Continue: foxes.txt')?.click();
   };`;
 
-/** Waits after more that is stored than there was, then for a random time. @param {number} ms */
+/** Waits until more of the book is stored than before, and then for the given time. @param {number} ms */
 const live = (ms) => `${begin}${look}
   const before = await stored();
   if (before.texts.length === 0) takeIn('foxes.txt', ${JSON.stringify(text)}, one('#book-file'));

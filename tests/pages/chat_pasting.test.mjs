@@ -46,7 +46,7 @@ test('1 MB of lines is pasted at the caret, and can be kept as a book', {
   await page.fill('#prompt', '');
 });
 
-test('text of usual length is pasted by the browser; text over 1 MB is rejected with a message', {
+test('text of ordinary length is pasted by the browser; text over 1 MB is rejected with a message', {
   skip,
 }, async (t) => {
   const page = await openPage(t);

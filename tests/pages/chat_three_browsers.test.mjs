@@ -238,7 +238,7 @@ const passes = [
     { isOffered: true },
   ],
   [
-    'a model is rated, downloads in the background, pauses, resumes and is used; the previous one is used meanwhile',
+    'a model is rated, downloads in the background, pauses, resumes and is used; the previous one is used in the meantime',
     `one('#new-chat').click();
     let release;
     globalThis.holdDownload = (url, { signal, onProgress }) => new Promise((settle, fail) => {
@@ -431,7 +431,7 @@ const sizes = { landscape: [844, 390], zoomed: [640, 400], phone: [390, 780] };
 const wide = "'A long line of code that does not fit. '.repeat(9)";
 const said = `'Some \`code\`, $x^2$:\\n\\n\`\`\`js\\n' + ${wide} + '\\n\`\`\`\\n\\n| a | b |\\n|---|---|\\n| ' + ${wide} + ' | 2 |'`;
 
-/** Each is looked at in every size, and by axe in the last one. @type {Record<string, string>} */
+/** Each is checked in every size, and by axe in the last one. @type {Record<string, string>} */
 const states = {
   conversation: `one('#new-chat').click();
     submit('A question');
@@ -499,7 +499,7 @@ test('so does WebKitGTK', { skip: locate('webkitDriver').skip }, async (t) => {
   );
 });
 
-/** The window is as much larger as what is around its inside. @param {import('../support/browsers.mjs').WebKitPage} page @param {number} width @param {number} height */
+/** Resizes the window so that its content area has this size. @param {import('../support/browsers.mjs').WebKitPage} page @param {number} width @param {number} height */
 async function resizeInside(page, width, height) {
   for (let tries = 0; tries < 5; tries++) {
     const [innerWidth, innerHeight] = await page.evaluate('return [innerWidth, innerHeight]');

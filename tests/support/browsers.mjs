@@ -38,7 +38,7 @@ const disabledFeatures = [
 ];
 
 /**
- * The options with which tests start Chromium.
+ * The options for starting Chromium in tests.
  * @param {string[]} [more] arguments
  */
 export const chromiumOptions = (more = []) => ({

@@ -1,4 +1,4 @@
-// Runs the command line in all its builds: natively, and as WASI modules in a runtime.
+// Runs the command-line program in all its builds: natively, and as WASI modules in a runtime.
 
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -15,7 +15,7 @@ export function temporaryFolder() {
 }
 
 /**
- * A host of the command line: native, or a module in a WASI runtime of process.mjs.
+ * A host of the command-line program: native, or a module in a WASI runtime of process.mjs.
  * @typedef {object} Host
  * @property {string} name
  * @property {string} program path in build/

@@ -1,6 +1,6 @@
 // Computes reference logits of Gemma 4 without per-layer embeddings, in doubles and one token at a
-// time. The order of operations follows llama.cpp's graph (src/models/gemma4.cpp), with which results
-// are compared if a reference file exists.
+// time. The order of operations follows llama.cpp's graph (src/models/gemma4.cpp). If a reference
+// file exists, results are compared with llama.cpp's.
 
 import { keyValue, tensorValues } from './gguf_pieces.mjs';
 

@@ -18,7 +18,7 @@ export async function succeed(program, args, options) {
   return stdout.toString();
 }
 
-/** @returns {Promise<string>} the prefix in which it is installed */
+/** @returns {Promise<string>} its installation prefix */
 export function install() {
   const targets = ['--no-print-directory', 'install', 'PREFIX=/usr', `DESTDIR=${folder}/stage`];
   // a `make` that started the tests must not affect this one
@@ -81,7 +81,7 @@ export const strangerSource = resolve(root, 'tests/library/stranger.c');
 export const model = resolve(root, 'examples/models/wick-2.6m-q8_0.gguf');
 export const questions = ['Tell me a story about a fox.', 'And then?'];
 
-/** @returns {Promise<string>} the command line's answers to `questions` in one conversation */
+/** @returns {Promise<string>} the `wick` command's answers to `questions` in one conversation */
 export const wantedChat = () =>
   succeed(built('native/wick'), ['chat', model, '-n', '256'], {
     input: `${questions.join('\n')}\n`,

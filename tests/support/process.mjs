@@ -59,7 +59,7 @@ export function run(program, args, { env, input, cwd = root, timeoutMs = TIMEOUT
 /**
  * @typedef {object} WasiRuntime
  * @property {boolean} relaxed whether it supports relaxed SIMD
- * @property {boolean} [isExtra] whether only tests of the command line run there
+ * @property {boolean} [isExtra] whether only tests of the `wick` command run there
  * @property {() => ReturnType<typeof locate>} find
  * @property {(call: WasiCall) => string[]} argumentsOf
  */

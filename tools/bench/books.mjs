@@ -1,6 +1,6 @@
 // Measures books that are read only once: the time to read a document, the time from opening it to
 // the first word of an answer if its state was stored in Q8 or Q4, and the size of the state. It
-// runs in Node, with a synthetic model (wick synth) and f16 keys and values.
+// runs in Node, with a synthetic model (wick synth) and an f16 KV cache.
 //   node tools/bench/books.mjs [--model qwen2.5-0.5b:q4_0] [--tokens 1000] [--runs 3] [--threads 0]
 
 import { resolve } from 'node:path';

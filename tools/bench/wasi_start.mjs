@@ -1,4 +1,4 @@
-// Measures the time to the first token of the built-in model on wasmtime's command line, with
+// Measures the time to the first token of the built-in model with the wasmtime command, with
 // modules compiled ahead of time (wasmtime compile).
 //   node tools/bench/wasi_start.mjs [--runs 21]
 

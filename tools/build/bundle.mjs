@@ -1,5 +1,5 @@
 // Assembles the npm package in dist/: the bundles (for the page, the worker and each other
-// entry), their source maps, types, the engine's WebAssembly and the command line. Prints the
+// entry), their source maps, types, the engine's WebAssembly and the `wick` command. Prints the
 // sizes of the JavaScript files.
 //
 //   node tools/build/bundle.mjs [--web build/web] [--out dist]   modules to include, output folder

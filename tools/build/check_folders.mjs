@@ -1,6 +1,6 @@
 // Checks includes: a folder under src/ includes only itself and the folders above it, engine code
 // uses only the parts of the C library that the freestanding web build has, include/wick.h compiles
-// without other headers, and programs (the command line, the web's exports) use the engine through
+// without other headers, and programs (the `wick` command, the web's exports) use the engine through
 // it. The list and the diagram in docs/architecture.md must show these folders in this order.
 
 import { existsSync, readdirSync, readFileSync } from 'node:fs';

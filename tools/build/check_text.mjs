@@ -52,7 +52,7 @@ function faultsOf(file, lines) {
 }
 
 /**
- * Files whose errors must begin with their subject. The command line prints `wick: ` before a
+ * Files whose errors must begin with their subject. The `wick` command prints `wick: ` before a
  * message.
  */
 const withSubjects = /^js\/(?!cli|page\/request_options)|^js\/cli\/model_names\.js/;

@@ -1,4 +1,4 @@
-// tools/outside/run.mjs — runs test suites from other projects with the native command line and writes
+// tools/outside/run.mjs — runs test suites from other projects with the native `wick` command and writes
 // docs/outside.md, with the numbers of cases that pass, are rejected as unsupported, and are wrong.
 // `make outside` installs what it needs.
 //   node tools/outside/run.mjs [--maskbench FOLDER]   FOLDER: maskbench/data of a clone of guidance-ai/jsonschemabench

@@ -1,5 +1,5 @@
 // Checks the scheduler's invariants over long runs of random traffic: nothing is lost, no request
-// starves, the order is kept, and runs are reproducible.
+// starves, the order is preserved, and runs are reproducible.
 #include "scheduler_traffic.h"
 
 #ifdef __wasm__

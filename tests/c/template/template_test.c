@@ -157,7 +157,7 @@ TEST(renders_the_language) {
   }
 }
 
-// Line endings and invalid UTF-8 in a source are handled like in jinja2's lexer and in a decoder
+// Line endings and invalid UTF-8 in a source are handled as in jinja2's lexer and in a decoder
 // with replacement characters.
 TEST(line_endings_and_invalid_characters_in_sources_are_normalized) {
   static const char *const PARTS[][2] = {{"a", "a"},
