@@ -155,7 +155,7 @@ static void put_pages(const pages_state *state, buffer *out) {
   static const char PAGES[] = "wick_kv_pages";
   const uint64_t all = count_of(state, "pages", "all");
   const uint64_t free = count_of(state, "pages", "free");
-  put_head(out, PAGES, "gauge", "Pages of keys and values.");
+  put_head(out, PAGES, "gauge", "Pages of the KV cache.");
   put_value(out, PAGES, "{state=\"used\"}", all - free);
   put_value(out, PAGES, "{state=\"free\"}", free);
   put_value(out, PAGES, "{state=\"shared\"}", count_of(state, "pages", "shared"));

@@ -884,9 +884,9 @@ typedef struct wick_grammar {
   const char *marker;
   size_t marker_bytes;
   // The beginning of the output, given at the end of the prompt: it and the generated text together
-  // match the grammar. If a JSON schema's usual spelling does not match it, the request allows any
-  // spelling. Copied. WICK_E_ARG, with the position of the byte, if it cannot begin a match of the
-  // grammar.
+  // match the grammar. If a JSON schema's default spelling does not match it, the request allows
+  // any spelling. Copied. WICK_E_ARG, with the position of the byte, if it cannot begin a match of
+  // the grammar.
   const char *begun;
   size_t begun_bytes;
   uint64_t reserved[4];

@@ -186,8 +186,8 @@ export interface EngineSettings {
   /**
    * Limit on all memory in bytes; a model that needs more is rejected before its weights are fetched. The default
    * and maximum is the limit of WebAssembly's memory: 4 GiB, or 2, 1 or 0.5 GiB if the host reserves no more, less
-   * the module's memory. A model that needs more gets a memory with 64-bit addresses, of at most 16 GiB, if the
-   * host supports it (memory64). With a limit above 4 GiB the engine starts with such a memory.
+   * the module's memory. A model that needs more runs in a memory with 64-bit addresses, of at most 16 GiB, if
+   * the host supports it (memory64). With a limit above 4 GiB the engine starts with such a memory.
    */
   memoryLimit?: number;
   /**
@@ -1609,7 +1609,7 @@ export interface EngineInfo {
     limitBytes: number;
     /**
      * The maximum for an engine on this host: limitBytes, or 16 GiB if the host supports memory with 64-bit addresses. A
-     * model that needs more than 4 GiB gets such a memory.
+     * model that needs more than 4 GiB runs in such a memory.
      */
     mostBytes: number;
     /** The number of allocations since the engine was created; decoding does not allocate. */
@@ -1839,7 +1839,7 @@ export interface EmbedOptions {
 
 export interface ClassifyOptions {
   /**
-   * The text before the input and the labels. A model with a classification head gets only the
+   * The text before the input and the labels. A model with a classification head receives only the
    * input.
    */
   instructions?: string;
@@ -1877,7 +1877,7 @@ export type ToolSet = Record<
     schema?: object;
     /**
      * Called with the parsed arguments. Its return value, converted to JSON unless it is a string,
-     * is the result that the model gets.
+     * is the result that the model receives.
      */
     run(
       argument: Record<string, unknown>,

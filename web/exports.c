@@ -692,8 +692,8 @@ static bool read_state(void *context, void *bytes, size_t size_bytes) {
   return host_state_read(bytes, size_bytes) != 0;
 }
 
-// Saves a session, or the prefix cache (0). k_type, v_type: types of a session's saved keys and
-// values; -1: the engine's own. Sets numbers[0] to the size in bytes.
+// Saves a session, or the prefix cache (0). k_type, v_type: KV types of the saved session; -1: the
+// engine's own. Sets numbers[0] to the size in bytes.
 WEB_EXPORT("state_bytes")
 wick_status web_state_bytes(const wick_engine *engine, uint32_t session, int32_t k_type,
                             int32_t v_type) {

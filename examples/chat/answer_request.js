@@ -187,7 +187,7 @@ function noteUsage({ prompt_tokens, prompt_tokens_details }) {
 /**
  * @param {AsyncIterable<import('./tool_calls.js').Chunk>} chunks
  * @param {Writer[]} writers one for each choice
- * @param {(Ending | undefined)[]} endings gets an entry for each choice that has ended
+ * @param {(Ending | undefined)[]} endings receives an entry for each choice that has ended
  * @param {import('./progress_line.js').Live} live
  * @param {() => number} [bytesOf] returns the bytes of weights that are read per token; called
  * when the answer ends, because they may become known only then

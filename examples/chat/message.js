@@ -9,7 +9,7 @@ import { renderMarkdown } from './markdown.js';
 const log = byId('log');
 
 /**
- * Creates a message with places for several answers that are generated at the same time.
+ * Creates a message with space for several answers that are generated at the same time.
  * @param {'user' | 'assistant'} role
  * @param {number} [count]
  * @returns {{article: HTMLElement, places: {holder: HTMLElement, body: HTMLElement}[]}}

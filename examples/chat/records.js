@@ -53,7 +53,7 @@ export const newId = () =>
   globalThis.crypto?.randomUUID?.() ??
   Array.from(crypto.getRandomValues(new Uint32Array(4)), (one) => one.toString(36)).join('-');
 
-/** @param {Turn} turn that was forgotten permanently @returns {Turn} its place */
+/** @param {Turn} turn that was forgotten permanently @returns {Turn} an empty turn in its position */
 export function erased({
   system,
   facts,

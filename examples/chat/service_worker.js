@@ -81,7 +81,7 @@ scope.addEventListener('install', (/** @type {any} */ event) => {
 });
 scope.addEventListener('activate', (/** @type {any} */ event) => {
   // The claim is not awaited: Firefox resolves it when all workers of the page have started, and a worker that
-  // starts meanwhile waits for this worker to be activated.
+  // starts in the meantime waits for this worker to be activated.
   event.waitUntil(forgetOthers().then(() => void scope.clients.claim()));
 });
 scope.addEventListener('fetch', (/** @type {any} */ event) => {

@@ -8,7 +8,7 @@ import { createHandler } from 'wick-llm/openai';
 import { modelUrl } from 'wick-llm-demo-model';
 
 const [file = modelUrl, port = '8787'] = Deno.args;
-/** The engine's two modules. The second one is for grammars and tools. */
+/** Compiles one of the engine's modules. */
 const compile = async (build) => {
   const file = new URL(import.meta.resolve(`wick-llm/wasm/wick-${build}.wasm`));
   return WebAssembly.compile(await Deno.readFile(file));

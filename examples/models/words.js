@@ -83,7 +83,7 @@ const formsOf = (word) => {
   return [word, small, first.toUpperCase() + small.slice(first.length), word.toUpperCase()];
 };
 
-/** The usual punctuation, in addition to that in the text and the conversation. The ranges contain no letters or lookalikes. */
+/** Common punctuation, in addition to that in the text and the conversation. The ranges contain no letters or lookalikes. */
 const MARKS = String.raw`\x00-&(-@[-${'`'}{-\x7f\xa0-\xa9\xab-\xb4\xb6-\xb9\xbb-\xbf\xd7\xf7\u2010-\u2018\u201a-\u206f\u20a0-\u20bf\u2190-\u23ff\u2600-\u27bf\ufe0f\U0001F300-\U0001FAFF`;
 
 /**

@@ -22,7 +22,7 @@ const wasi = new WASI({
   returnOnExit: true,
 });
 // node:wasi keeps the memory's first buffer. After the memory has grown, it has a different buffer
-// (nodejs/node#51303), so node:wasi gets the memory again before each call.
+// (nodejs/node#51303), so the memory is passed to node:wasi again before each call.
 const setMemory = Object.getOwnPropertySymbols(wasi).find((s) => s.description === 'kSetMemory');
 /** @type {WebAssembly.Memory | undefined} */
 let memory;

@@ -54,7 +54,7 @@ function seriesOf({ requests, tokens, kv, passes, rows, draftFailed }) {
     ['wick_draft_failures_total', 'Failures of the draft model.', 'counter', { '': draftFailed }],
     [
       'wick_kv_pages',
-      'Pages of keys and values.',
+      'Pages of the KV cache.',
       'gauge',
       by('state', { used, free: pages.free, shared: pages.shared, cached: pages.cached }),
     ],

@@ -425,7 +425,7 @@ static bool build_others(schema_compiler *c, object_plan *plan) {
 
 // ---- the object ----
 
-// Places by the number of members so far, up to `cap`; without a limit, all larger numbers share
+// States by the number of members so far, up to `cap`; without a limit, all larger numbers share
 // one state.
 typedef struct member_grid {
   uint32_t *places;
@@ -509,7 +509,7 @@ static uint32_t further_rule(schema_compiler *c, uint32_t rule) {
   return has_comma ? schema_after_comma(c, rule) : rule;
 }
 
-// Places in an object by the members so far: the requirements on some member that are already met,
+// States in an object by the members so far: the requirements on some member that are already met,
 // and the number of members, from 1 to `cap`.
 typedef struct came_places {
   uint32_t *items;

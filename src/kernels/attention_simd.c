@@ -109,8 +109,8 @@ SIMD_INLINE void wide_add(const float *rows, size_t stride, uint32_t count, cons
 
 // ---- Reading ahead ----
 
-// Starts prefetching. Each time, an eighteenth of the bytes is prefetched, because a call gets here
-// at least about 18 times.
+// Starts prefetching. Each time, an eighteenth of the bytes is prefetched, because a call reaches
+// this point at least about 18 times.
 static reading_ahead ahead_begin(const kernel_ahead *places) {
   return (reading_ahead){places, 0, (uint32_t)align_size(places->bytes / 18, CACHE_LINE_BYTES)};
 }

@@ -1,6 +1,6 @@
-// model/binder.h — binds tensors to blocks: each block requests tensors by name and shape and gets
-// space in the weights segment, which the loader fills as the bytes arrive. Names are those of the
-// GGUF specification's "Standardized tensor names"; in a layer they follow "blk.N.".
+// model/binder.h — binds tensors to blocks: each block requests tensors by name and shape and is
+// given space in the weights segment, which the loader fills as the bytes arrive. Names are those
+// of the GGUF specification's "Standardized tensor names"; in a layer they follow "blk.N.".
 #ifndef WICK_MODEL_BINDER_H
 #define WICK_MODEL_BINDER_H
 

@@ -108,7 +108,7 @@ static size_t last_in_ending(const hold *h, const char *wanted) {
   return parser_find_last((const char *)h->ending.bytes, h->ending.size_bytes, wanted);
 }
 
-// Adds reasoning up to its closing tag, and returns the place after it. If nothing is required
+// Adds reasoning up to its closing tag, and returns the state after it. If nothing is required
 // after it, the text may end within the reasoning.
 static uint32_t put_thought(hold *h, uint32_t from, uint32_t end) {
   const char *close = h->thought->close;
@@ -119,7 +119,7 @@ static uint32_t put_thought(hold *h, uint32_t from, uint32_t end) {
   return hold_is_json(h) ? gap(h, gap(h, after)) : after;
 }
 
-// Returns the place where the reply continues after the reasoning, if any.
+// Returns the state where the reply continues after the reasoning, if any.
 static uint32_t put_thoughts(hold *h, uint32_t from, uint32_t end) {
   const size_t closed = last_in_ending(h, h->thought->close);
   const bool may_come = h->thought->trait[0] != '\0' && closed == 0;
@@ -210,7 +210,7 @@ static bool put_required(hold *h, uint32_t from, uint32_t to) {
   return true;
 }
 
-// Returns the place where content begins: after its wrapper, or after the name of its recipient.
+// Returns the state where content begins: after its wrapper, or after the name of its recipient.
 static uint32_t content_place(hold *h, uint32_t from) {
   if (h->has_begun) return from;
   for (uint32_t i = 0; i < REPLY_FORM_COUNT; i++) {
@@ -235,8 +235,8 @@ static bool put_answer(hold *h, uint32_t from, uint32_t to) {
 typedef struct hold_marks {
   free_mark marks[MARKS_OF_HOLD_MAX], *starts;
   uint32_t mark_count, start_count;
-  uint32_t text;   // the place where text begins
-  uint32_t after;  // the place after a call
+  uint32_t text;   // the state where text begins
+  uint32_t after;  // the state after a call
 } hold_marks;
 
 static uint32_t target_of(hold *h, const char *open, hold_marks *marks) {

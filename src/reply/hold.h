@@ -58,7 +58,7 @@ uint32_t hold_build(hold *h);
 
 // ---- hold_calls.c ----
 
-// Adds a pattern and returns the place after it. `tool` is the name in it, `arguments` the rule for
+// Adds a pattern and returns the state after it. `tool` is the name in it, `arguments` the rule for
 // its arguments.
 uint32_t hold_put(hold *h, uint32_t from, const char *pattern, const reply_form *form,
                   const hold_tool *tool, uint32_t arguments);
@@ -68,7 +68,7 @@ uint32_t hold_text(hold *h, uint32_t from, const char *text);
 uint32_t hold_arguments(hold *h, const reply_form *form, hold_tool *tool);
 // Whether a format has calls of the tool.
 bool hold_can_call(const reply_form *form, const hold_tool *tool);
-// Adds the text after the tag of a format up to the end of its calls, between two places; the first
+// Adds the text after the tag of a format up to the end of its calls, between two states; the first
 // `skip` bytes are skipped. `only`: the first call must be of this tool; NULL: of any tool. Returns
 // false if the format cannot represent the calls.
 bool hold_calls(hold *h, const reply_form *form, size_t skip, hold_tool *only, uint32_t from,

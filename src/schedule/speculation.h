@@ -10,7 +10,7 @@
 // sampled token even if it was not in the pass, so measuring the reliability of proposals costs no
 // time. The reliability of a proposal depends on how many tokens before it agree, and on whether
 // other positions with the same tokens continue in the same way. Example: in a list of records, the
-// names get proposals and the values do not. Proposals of a smaller model cost time. If they do not
+// names are proposed and the values are not. Proposals of a smaller model cost time. If they do not
 // pay off, the model rests and is tried again later.
 #ifndef WICK_SCHEDULE_SPECULATION_H
 #define WICK_SCHEDULE_SPECULATION_H

@@ -292,7 +292,7 @@ static void replace(memory_gate *memory, attempt *rendered, const attempt *bette
 }
 
 // Arguments of calls are objects if the template accepts them. A template that fails with objects,
-// or that prints them as Python writes dicts, gets strings.
+// or that prints them as Python writes dicts, receives strings.
 static void render_form(const chat_template *template, const template_input *input,
                         const messages_form *form, attempt *made) {
   render_once(template, input, form, input->keeps_arguments ? AS_GIVEN : AS_OBJECTS, made);

@@ -60,7 +60,7 @@ typedef struct template_input {
 
 // Renders a template. Empty members of messages are removed, and parts that the template rejects
 // are changed to a different form: several system messages, call ids, the effort (messages.h).
-// OpenAI's tool calls have their arguments as JSON text. A template gets them as objects, or as
+// OpenAI's tool calls have their arguments as JSON text. A template receives them as objects, or as
 // strings if it fails with objects or prints them as Python does. keeps_arguments prevents these
 // changes. WICK_E_ARG: the template raised an exception, with its message. WICK_E_FORMAT: an error
 // in the template, or `variables` are not JSON. WICK_E_UNSUPPORTED: an unknown filter or test.

@@ -3,7 +3,7 @@
 //   node tools/bench/records_peers.mjs [--models smollm2-135m:q4_0,qwen2.5-0.5b:q4_0] [--rounds 11] [--threads 1] [--document]
 // "strings" are outputs without forced tokens: each token is sampled from all that match. "records"
 // have four keys, whose tokens are forced. The unconstrained output of a round has as many tokens.
-// wllama gets the schema as GBNF, because llama.cpp also converts schemas to GBNF; the cost of
+// wllama is given the schema as GBNF, because llama.cpp also converts schemas to GBNF; the cost of
 // strings is measured only in Wick, because wllama needs minutes for it. Exit code 1: a token of a
 // string takes significantly more than 3% longer than an unconstrained one, or a record takes at
 // least as long as in wllama.

@@ -5,8 +5,8 @@
 //   sqrt(2)
 //
 // After the feed-forward of a layer: hidden += norm(up(gelu(gate(hidden)) * inputs[layer])). In a
-// model with streams (blocks/altup.h), the gate reads scale * hidden, and all streams except the
-// first get the sum.
+// model with streams (blocks/altup.h), the gate reads scale * hidden, and the result is added to
+// all streams except the first.
 #ifndef WICK_MODEL_BLOCKS_LAYER_INPUTS_H
 #define WICK_MODEL_BLOCKS_LAYER_INPUTS_H
 

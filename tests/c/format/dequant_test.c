@@ -57,7 +57,7 @@ static void check_vector(const char *name, const kernel_type_ops *ops, const ggm
   free(wanted);
 }
 
-TEST(rows_are_dequantised_like_in_ggml) {
+TEST(rows_are_dequantised_as_in_ggml) {
   if (check_shared("vectors") == NULL) SKIP("no shared folder");
   const kernel_table *kernels = kernels_bind();
   uint32_t types = 0;

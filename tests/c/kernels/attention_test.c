@@ -330,7 +330,7 @@ static void check_defined(const rig *r, double tolerance) {
 
 // ---- Runs ----
 
-// A single thread gets the last slice, which ends before the guard.
+// A single thread is given the last slice, which ends before the guard.
 static void run_batch(rig *r, thread_pool *threads) {
   paged_attention *a = &r->a;
   float *const slices = a->per_thread;

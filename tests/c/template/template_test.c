@@ -305,7 +305,7 @@ TEST(arguments_are_converted_to_the_form_that_the_template_needs) {
   check_text(PRINTS, OBJECT, "{\"a\": 1}");  // not in the notation of a Python dict
 }
 
-// A template that accepts both forms gets objects, whichever form the conversation has.
+// A template that accepts both forms receives objects, whichever form the conversation has.
 TEST(arguments_are_objects_if_the_template_accepts_objects) {
   static const char TEXT[] = CALLS("\"{\\\"a\\\": [1, true]}\"");
   static const char OBJECT[] = CALLS("{\"a\": [1, true]}"), BROKEN[] = CALLS("\"{\\\"a\"");
