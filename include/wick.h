@@ -863,7 +863,7 @@ typedef enum wick_grammar_kind {
   WICK_GRAMMAR_NONE = 0,
   WICK_GRAMMAR_GBNF = 1,         // as in llama.cpp, starting at the rule "root"
   WICK_GRAMMAR_JSON_SCHEMA = 2,  // drafts 4, 6, 7, 2019-09, 2020-12
-  WICK_GRAMMAR_REGEX = 3,        // ECMA-262 with the flag u; must match the whole output
+  WICK_GRAMMAR_REGEX = 3,        // ECMA-262 with the u flag; must match the whole output
   WICK_GRAMMAR_CHOICE = 4        // a JSON array of strings
 } wick_grammar_kind;
 

@@ -105,7 +105,7 @@ export function createEngine(options: EdgeOptions): Promise<Engine>;
 /**
  * For isolates that serve many requests: returns a function to be called with each request. The
  * first call loads the model, and later ones wait for it. If the loading call's request ends before
- * that, another call resumes the load where it stopped. Later calls get the same engine, or a new
+ * that, another call resumes the load where it stopped. Later calls receive the same engine, or a new
  * one after `close()` or a crash.
  *
  * @example

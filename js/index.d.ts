@@ -221,8 +221,8 @@ export interface EngineSettings {
   preTokenizer?: string;
   /**
    * Jinja text that replaces the model's own template, or a name: `'chatml'`, NAME of the model's
-   * `tokenizer.chat_template.NAME`, or `'default'`. Without it, conversations with tools use the model's template
-   * `tool_use` if there is one.
+   * `tokenizer.chat_template.NAME`, or `'default'`. Without it, conversations with tools use the model's
+   * `tool_use` template if there is one.
    */
   chatTemplate?: 'chatml' | (string & {});
   /**
@@ -371,7 +371,7 @@ export interface GrammarOptions {
    * rejected with an error that names them.
    */
   jsonSchema?: Record<string, unknown> | boolean | string | null;
-  /** The whole output matches this regular expression (ECMA-262 with the flag u). */
+  /** The whole output matches this regular expression (ECMA-262 with the `u` flag). */
   regex?: RegExp | string | null;
   /** The output is one of these strings. */
   choices?: string[] | null;

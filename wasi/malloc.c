@@ -8,7 +8,7 @@
 #include "base/checked.h"
 #include "platform/platform.h"
 
-enum { HEADER_BYTES = 16 };  // malloc's blocks are aligned to as many
+enum { HEADER_BYTES = 16 };  // also the alignment of malloc's blocks
 _Static_assert(HEADER_BYTES >= sizeof(size_t), "a header holds the block's size");
 
 static size_t *header_of(void *block) { return (size_t *)((uintptr_t)block - HEADER_BYTES); }

@@ -10,14 +10,15 @@
 #include "../web/web_heap.h"
 #include "platform/platform.h"
 
-// wasi-libc's allocator gives no block of 2 GiB or more, since its sbrk takes a signed size. It
-// serves the C library; the engine's heap is what this one grows the memory by.
+// wasi-libc's allocator cannot return a block of 2 GiB or more, because its sbrk takes a signed
+// size. So only the C library uses it, and the engine has a separate heap in the memory added
+// later.
 static void start_heap(void) {
   enum { PAGE_BYTES = 65536, PAGES_MAX = 65536 };
   static bool has_started;
   if (has_started) return;
   has_started = true;
-  // at its first call wasi-libc takes all the memory that there is by then; malloc.c has none yet
+  // wasi-libc's first malloc claims all the memory present at that time; malloc.c's returns NULL
   void *volatile first = malloc(1);
   free(first);
   web_heap_start(__builtin_wasm_memory_size(0) * PAGE_BYTES, PAGES_MAX);
@@ -30,7 +31,7 @@ void *platform_alloc(size_t size_bytes) {
 
 void platform_free(void *block, size_t size_bytes) { web_heap_free(block, size_bytes); }
 
-// A runtime may allow less.
+// The runtime may allow less.
 uint64_t platform_memory_bytes_max(void) {
   start_heap();
   return web_heap_bytes_left();
@@ -45,5 +46,5 @@ uint64_t platform_now_us(void) {
 void platform_log(const char *line) {
   const struct iovec pieces[] = {{(void *)line, strlen(line)}, {"\n", 1}};
   const ssize_t written = writev(STDERR_FILENO, pieces, 2);
-  (void)written;  // there is nowhere else to say it
+  (void)written;  // a failure cannot be reported anywhere else
 }

@@ -127,7 +127,7 @@ const known = {
   },
   wazero: { places: [resolve(edge, 'bin/wazero')], install: 'tools/setup.sh edge' },
   wasmedge: { places: [resolve(root, '.toolchain/bin/wasmedge')], install: 'tools/setup.sh edge' },
-  // wasmtime's command line
+  // the wasmtime command
   wasmtimeCommand: { places: [resolve(edge, 'bin/wasmtime')], install: 'tools/setup.sh edge' },
   jco: {
     places: [resolve(component, 'node_modules/@bytecodealliance/jco/dist/jco.js')],

@@ -1,6 +1,6 @@
 // Runs a WASI module under node:wasi, in Node, Deno and Bun:
 //   node run_wasi.mjs '{"/guest": "/host"}' module.wasm [argument ...]
-// The module gets this process's environment and standard streams.
+// The module receives this process's environment and standard streams.
 
 import { readFileSync } from 'node:fs';
 import process from 'node:process';
