@@ -1,9 +1,9 @@
 """Embeds the lines of a text file: python3 embed.py TEXTS.txt FOLDER --server http://127.0.0.1:8080 (README.md)
 
-Dask spreads batches of lines over workers, and each asks a server of OpenAI's interface. Only this process writes: a
-batch is a file of NumPy in FOLDER, complete from the moment it has its name. So a run that was killed at any moment
-continues with the batches that have no file. A line that cannot be embedded has a row of NaN, and its reason in a file
-next to it that is written first.
+Dask distributes batches of lines to workers, which send them to a server with an OpenAI-compatible API. Only this
+process writes files: a batch is a NumPy file in FOLDER, which is complete as soon as it exists under its name. So a
+run that was killed at any time continues with the batches that have no file. A line that cannot be embedded has a row
+of NaN; the reason is in a file next to the batch, which is written first.
 """
 
 import argparse

@@ -4,7 +4,7 @@
     text = b"".join(engine.chat([{"role": "user", "content": "Hello"}], 64)).decode()
     vectors = engine.embed(["a fox", "a crow"])
 
-A structure has the fields that are used here and room for the others.
+Each structure declares the fields that are used here and reserves space for the others.
 """
 
 import collections

@@ -1,4 +1,4 @@
-"""A component in Python that asks the engine's one, as guest.js does. The model comes from standard input
+"""A component in Python that uses the engine's component, like guest.js. The model is read from standard input
 (docs/components.md, "A typed interface"):
 
     make edge

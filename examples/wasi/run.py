@@ -2,7 +2,7 @@
 
 python run.py wick.wasm model.gguf "Once upon a time"
 
-The model's folder is all that the module sees of the file system.
+The module can access only the model's folder.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""A program of somebody who has the installed library and examples/bindings/wick.py: it chats, embeds and handles errors.
+"""A user's program with the installed library and examples/bindings/wick.py: it chats, embeds and handles errors.
 
 python3 stranger.py LIBWICK.SO MODEL.gguf TOKENS QUESTION... prints JSON: {answers, again, vectors, errors: [[status, subject, message]], closed}
 """

@@ -4,7 +4,7 @@ Reads lines with four fields separated by tabs: PATH, token ids separated by com
 whose logits are written. Writes little-endian float32 [tokens, vocab] to OUT, like `wick logits`, and prints "ok", or "no"
 with the reason. The process ends if llama.cpp aborts, or takes longer than SECONDS.
 
-Keys and values are F32, and attention is not fused; llama.h (llama_context_params) defines the offsets of these settings.
+The KV cache is F32, and flash attention is disabled; llama.h (llama_context_params) defines the offsets of these settings.
 """
 
 import ctypes

@@ -1,6 +1,6 @@
-"""Builds conversations from turns, with and without a system prompt, and cuts them into rows for training.
+"""Builds conversations from turns, with and without a system prompt, and packs them into rows for training.
 
-Everything is drawn from one seeded generator, so a batch depends only on its number.
+All random choices come from one seeded generator, so a batch depends only on its number.
 """
 
 import random

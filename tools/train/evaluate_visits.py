@@ -1,12 +1,12 @@
 """Asks a GGUF file the questions of first-time visitors, in held-out wordings: python evaluate_visits.py MODEL.gguf [--part visits,sums,sampled,tempered,likeliest].
 
-`visits` draws cases of every kind from wordings that no training text has (haste.held_out), `sums` asks sums of numbers below 100
-whose pairs are held out too, in free wording, and `sampled` draws answers with Wick's default settings, which are those of a further
-answer on the chat page, and looks for words that the corpus lacks. `tempered` draws the same from all tokens by the temperature alone, and
-`likeliest` takes the likeliest token each time: the words that are still none are the model's, not the draw's. --seed and --cases ask
-these three other questions, and more of them. --engine has Wick's engine answer, and prints two figures: of the model alone, and of what
-the chat page shows, which holds answers to known words.
-The lists decide what is held out; nobody needs to read it. Exit status 1 when a figure misses its bar.
+`visits` has cases of every kind in wordings that no training text has (haste.held_out), and `sums` has sums of numbers below 100 in free
+wording, whose pairs are held out, too. The other parts count answers without invented words, which are in neither the corpus nor the
+prompt: `sampled` with Wick's default settings, which the chat page uses for further answers, `tempered` with only a temperature, and
+`likeliest` with the most likely token each time, which shows the words that are not caused by sampling. --seed and --cases select other
+questions, and more of them, for these three parts. --engine uses Wick's engine and prints two figures: for the model alone, and for the
+chat page, which allows only known words.
+The exit status is 1 if a figure misses its goal.
 """
 
 import argparse

@@ -1,6 +1,6 @@
 """Answers many prompts at once with a KV cache in JAX: greedily, or sampled at a temperature from a seed.
 
-`answers` takes prompts of any length; rows are padded on the right and each goes on from its own end.
+`answers` takes prompts of any length; rows are padded on the right, and each continues from its last token.
 """
 
 import dataclasses
@@ -120,9 +120,9 @@ def _batch_answers(params, prompts, stops, tokens_max, manner, rng):
 def answers(params, tokenizer, prompts, tokens_max=160, manner=Manner(), seed=0, expected=None):
     """Returns [(text, ended)] for each prompt; `ended` is whether the model itself stopped.
 
-    Tokens are drawn where the manner has a temperature above 0; otherwise the likeliest is taken.
-    A batch ends with its longest answer, so answers of like length should be neighbours: in the order of `prompts`, or by
-    `expected`, a length for each prompt in any unit.
+    Tokens are sampled if the manner has a temperature above 0; otherwise the most likely token is used.
+    A batch takes as long as its longest answer, so prompts are grouped by length, or by `expected`, which gives the
+    answers' lengths in any unit.
     """
     stops = [tokenizer.token_to_id(t) for t in (corpus.IM_END, corpus.END_OF_TEXT)]
     encoded = [tokenizer.encode(p, add_special_tokens=False).ids for p in prompts]

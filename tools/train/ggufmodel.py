@@ -1,7 +1,7 @@
 """Loads a GGUF file of the built-in model as arrays, with a plain numpy forward pass over it.
 
-Shares no code with model.py, so that the two can be held against each other: here one token at a time
-meets the rows as they stand in the file, pairs (2i, 2i + 1) turned in place.
+Shares no code with model.py, so that the two can be compared: this one computes one token at a time with the
+rows in the order of the file, and rotates pairs (2i, 2i + 1) in place.
 """
 
 import gguf

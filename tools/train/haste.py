@@ -1,7 +1,7 @@
 """Imitates how people type on a chat page: no capitals, no punctuation, "u" for "you", typing errors, politeness, smileys.
 
-`hasty` changes how a question looks and never what it asks, so its answer stays. `expand` writes one text of a
-wording with nested alternatives: `[a|b [c|d]|]`.
+`hasty` changes how a question is typed but not its meaning, so its answer stays the same. `expand` makes one text
+from a wording with nested alternatives: `[a|b [c|d]|]`.
 """
 
 import hashlib

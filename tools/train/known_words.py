@@ -1,6 +1,7 @@
 """Writes the words that the model may use without being given them, for evaluate_visits.py: python known_words.py [--to FILE]
 
-The file has their number, then one a line: as it is written in the training text where it has capitals of its own, else in lower case.
+The first line is their number; each further line is a word, spelled as in the training text if it has unusual capitals, otherwise in
+lower case.
 """
 
 import argparse

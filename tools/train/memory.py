@@ -1,6 +1,6 @@
 """Facts that the user states and asks about later: the part of a conversation that needs the context.
 
-A Memory keeps what has been told in one conversation, so that questions have the right answer,
+A Memory stores the facts stated in one conversation, so that questions have the right answer,
 including "you have not told me".
 """
 

@@ -1,10 +1,10 @@
 """The network of the built-in model in JAX: shapes, initial weights, forward pass, fake quantisation.
 
 It follows the GGUF convention of the architecture `llama`: RMS norm before attention and before the
-feed-forward part, SwiGLU, grouped-query attention, and rotary positions that turn the neighbouring
+feed-forward part, SwiGLU, grouped-query attention, and rotary positions that rotate the neighbouring
 pair (2i, 2i + 1) of a head (rope type NORM), so that the exported rows need no permutation.
-Matrices are kept as GGUF keeps them, [rows out, columns in].
-No training state and no text belong in here.
+Matrices are stored as in GGUF: [rows out, columns in].
+Training state and text do not belong in this module.
 """
 
 import jax

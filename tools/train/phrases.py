@@ -1,8 +1,8 @@
 """Wordings: templates with alternatives, their training split, and variations in how people type.
 
-A template holds `[a|b|]` (one of these) and `{slot}` (a filling). About a sixth of each list is held out:
-training never sees it, evaluation asks nothing else. Training begins narrow, with the plainest ways to
-ask, and grows wide (a Source's `stage`): more templates, words shaken as by a hasty hand, words never met.
+A template can contain `[a|b|]` (alternatives) and `{slot}` (to be filled). About a sixth of each list is held out:
+training never uses it, and evaluation uses nothing else. Training begins with the plainest wordings; later stages
+(a Source's `stage`) add more templates, typing errors, and words that occur in no list.
 """
 
 import dataclasses

@@ -1,6 +1,6 @@
 """Short stories and poems on request: who, where, about what. Each has a plot of six sentences.
 
-The story uses every word that was asked for, more than once where it can.
+The story uses every requested word, if possible more than once.
 """
 
 import phrases

@@ -1,8 +1,8 @@
-"""Small arithmetic: sums of numbers below 100, differences, products of the small table, in many words.
+"""Small arithmetic: sums of numbers below 100, differences, products of the small table, in many wordings.
 
-The answer says the sum again before its result, so that the result always stands right after
-`a + b =` however the question was put, and goes by way of tens and ones (`47 + 38 = 70 + 15 = 85`), so
-that no digit needs a hidden carry. One pair in ten of two-digit sums (either order) is held out.
+The answer repeats the sum before its result, so that the result always follows `a + b =` regardless of the
+question's wording. It adds tens and ones separately (`47 + 38 = 70 + 15 = 85`), so that no digit needs a
+hidden carry. One in ten pairs of two-digit numbers (in either order) is held out.
 """
 
 import random

@@ -1,7 +1,7 @@
 """Stories of about 110 words and poems of eight lines, for visitors: coherent plots that match the request.
 
-A wish names a hero and perhaps something that he learns, hates or is afraid of, a companion, a thing with its colour, a
-place. The plot is chosen so that all of it has a part in the story.
+A request names a hero and perhaps something that he learns, hates or is afraid of, a companion, a thing with its colour,
+or a place. The plot is chosen so that the story uses all of them.
 """
 
 import haste

@@ -1,7 +1,7 @@
 """The byte-level BPE vocabulary of exactly 1,024 tokens, trained on the model's own text.
 
-It cuts text as the pre-tokenizer `qwen2` of GGUF does (digits stand alone), so that any engine that
-knows `tokenizer.ggml.pre = qwen2` reads the same tokens.
+It splits text like GGUF's pre-tokenizer `qwen2` (each digit is separate), so that any engine that
+supports `tokenizer.ggml.pre = qwen2` produces the same tokens.
 """
 
 import random

@@ -1,6 +1,6 @@
 """Words that fill the templates. Every eighth word of a list is held out: training never uses it there.
 
-Only lists and their split live here; sentences are in text/ and in the modules that use these words.
+This module contains only lists and their split; sentences are in text/ and in the modules that use these words.
 """
 
 HELD_OUT_EVERY = 8

@@ -1,4 +1,4 @@
-"""Sends requests to a server with OpenAI's client for Python, and prints the results as JSON:
+"""Sends requests to a server with OpenAI's Python client, and prints the results as JSON:
 python openai_client.py URL KEY"""
 
 import asyncio
