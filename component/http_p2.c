@@ -95,7 +95,7 @@ static bool is_failed(const abi_result *result) {
   return result->is_error;
 }
 
-// Returns false if no bytes have arrived by then.
+// Waits for bytes or until `end_us`. Returns false if that time has already passed.
 static bool await_bytes(abi_handle stream, uint64_t end_us) {
   const uint64_t now_us = platform_now_us();
   if (now_us >= end_us) return false;

@@ -570,7 +570,7 @@ export class NativeEngine {
 
   /**
    * @param {NativeCall} call
-   * @param {any[]} args as many as the call takes
+   * @param {any[]} args the arguments of the call
    * @returns {unknown} the result of the call
    */
   call({ native, takes, gives }, args) {

@@ -23,10 +23,11 @@
 #include "platform/platform.h"
 
 // A reader spins for SPIN_US_MAX before it sleeps: about the cost of sleeping and being woken
-// (6 to 26 us; a barrier of spinning threads costs 0.3). A reader that spins in vain halves its
-// time, down to SPIN_US_MIN, so that threads do not block each other if there are more threads than
-// cores. Every SPIN_MISSES_TO_PROBE misses, it tries the full time again. The clock is read every
-// SPIN_ROUNDS_TIMED rounds. SPIN_ROUNDS_MAX bounds the spin if a browser's clock does not advance.
+// (6 to 26 us; a barrier of spinning threads costs 0.3). A reader that spins without success halves
+// its time, down to SPIN_US_MIN, so that threads do not block each other if there are more threads
+// than cores. Every SPIN_MISSES_TO_PROBE misses, it tries the full time again. The clock is read
+// every SPIN_ROUNDS_TIMED rounds. SPIN_ROUNDS_MAX bounds the spin if a browser's clock does not
+// advance.
 enum {
   SPIN_US_MAX = 20,
   SPIN_US_MIN = 1,

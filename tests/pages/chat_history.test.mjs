@@ -67,7 +67,7 @@ test('Back, Back and Forward at once: earlier navigation has no effect', {
       new MutationObserver((_, observer) => {
         if (!log.textContent?.includes('It is about foxes.')) return;
         observer.disconnect();
-        location.hash = rivers; // the first press has been superseded by then
+        location.hash = rivers; // the first press is already superseded
         settle(undefined);
       }).observe(log, { childList: true, subtree: true });
     });

@@ -55,7 +55,7 @@ test('the activity line shows reading, then writing with its speed', {
   const live = page.locator('#live');
   await untilTrue(page, 'globalThis.prefill !== undefined');
   await page.evaluate('prefill({ done: 128, total: 2048 })');
-  // by then even a slow machine shows a time
+  // on a slow machine, the text already has a time
   await live.getByText(/^Reading 128 of 2048 tokens(, about \d+ s left)?$/).waitFor();
   await untilTrue(page, 'performance.now() > 1500');
   await page.waitForTimeout(800);

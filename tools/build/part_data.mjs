@@ -16,7 +16,7 @@ const FLAG_EXPLICIT_NAME = 0x40;
 const WITH_ADDEND = [3, 4, 5, 8, 9, 11];
 const OF_MEMORY = [3, 4, 5, 11];
 /**
- * Pieces with a smaller gap between them are merged, because a segment of its own costs more. The
+ * Pieces with a smaller gap between them are merged, because a separate segment costs more. The
  * bytes of the gap are constant, too.
  */
 const GAP_BYTES = 8;

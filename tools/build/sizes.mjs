@@ -64,7 +64,7 @@ export function builtSizes() {
 
 /**
  * @param {string} site a folder with the built chat page
- * @returns {number} the size of its own scripts and the package's scripts that load with them
+ * @returns {number} the size of the page's scripts and of the package's scripts that load with them
  */
 export function chatPageBytes(site) {
   /** @param {string} name @param {Set<string>} found */

@@ -31,8 +31,8 @@ TEST(yarn_interpolates_slow_rotations_and_leaves_fast_ones) {
   }
 }
 
-// With a base of 1 all pairs rotate equally, so the ramp is at infinity; other values give no ramp
-// position at all (NaN).
+// With a base of 1 all pairs rotate equally, so the ramp is at infinity; with other values the ramp
+// has no position (NaN).
 TEST(yarn_gives_valid_frequencies_for_any_values) {
   static const double BASES[] = {1e-6, 0.5, 1 - 1e-15, 1, 1 + 1e-15, 2, 1e10};
   static const double TURNS[] = {0, 1e-40, 1, 16 / (2 * 3.14159265358979323846), 32, 1e38};

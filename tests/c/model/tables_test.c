@@ -124,7 +124,7 @@ static outcome say(const memory_file *file, wick_tables tables, size_t piece_byt
   return result;
 }
 
-// Returns whether the model has tables outside and ran. Encoders and rejected models give no
+// Returns whether the model has tables outside and ran. Encoders and rejected models produce no
 // output.
 static bool check_file(const memory_file *file, const char *name) {
   const outcome inside = say(file, WICK_TABLES_INSIDE, 0),
