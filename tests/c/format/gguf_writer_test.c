@@ -136,7 +136,7 @@ static wick_status write_all(gguf_writer *writer, misuse how, wick_error *error)
   return gguf_writer_finish(writer, error);
 }
 
-TEST(the_error_of_each_wrong_call_contains_its_argument) {
+TEST(each_wrong_call_fails_with_its_message) {
   memset(key_longest, 'k', GGUF_KEY_BYTES_MAX);
   memset(key_too_long, 'k', GGUF_KEY_BYTES_MAX + 1);
   memset(name_longest, 'n', GGUF_TENSOR_NAME_BYTES_MAX);
