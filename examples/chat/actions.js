@@ -50,7 +50,8 @@ function rowOf({ name, hint, action, className }) {
  */
 export function makeMenu(items, details = '') {
   const menu = make('div', { className: 'menu', hidden: true }, ...items.map(rowOf));
-  if (details) menu.append(make('p', {}, details));
+  if (details)
+    menu.append(make('p', { className: 'details' }, make('b', {}, 'Details'), ' ', details));
   const open = makeIconButton('more', 'More', () => show(menu.hidden !== false), 'open-menu');
   const show = (/** @type {boolean} */ isOpen) => {
     menu.hidden = !isOpen;
