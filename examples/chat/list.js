@@ -38,6 +38,12 @@ let round = 0;
 
 const wasClosed = () => readValue(KEY) === 'closed';
 
+/** The drawer covers the page, so it contains the notice that undoes a deletion. */
+function placeNotice() {
+  if (panel.open && !isWide.matches) panel.append(byId('notice'));
+  else byId('room').before(byId('notice'));
+}
+
 /** @param {boolean} isOpen */
 function showPanel(isOpen) {
   delete document.documentElement.dataset.list; // first_paint.js
@@ -45,6 +51,7 @@ function showPanel(isOpen) {
   if (isOpen && isWide.matches)
     panel.open = true; // outside the page; the focus stays
   else if (isOpen) panel.showModal();
+  placeNotice();
   const toggle = byId('open-list');
   toggle.setAttribute('aria-expanded', String(isOpen));
   document.body.classList.toggle('with-list', isOpen && isWide.matches);
@@ -183,15 +190,10 @@ function actionsOf(conversation, item) {
     { className: 'actions' },
     makeButton(isPinned ? 'Unpin' : 'Pin', () => change(id, { isPinned: !isPinned })),
     makeButton('Rename', () => rename(conversation, item)),
-    makeButton('Markdown', () => exportOne(conversation, 'md').catch(page.tell)),
-    makeButton('JSON', () => exportOne(conversation, 'json').catch(page.tell)),
+    makeButton('Save as Markdown', () => exportOne(conversation, 'md').catch(page.tell)),
+    makeButton('Save as JSON', () => exportOne(conversation, 'json').catch(page.tell)),
     makeButton('Delete', () => remove([conversation]), 'delete'),
   );
-  for (const button of actions.children) {
-    if (['Markdown', 'JSON'].includes(button.textContent ?? '')) {
-      button.setAttribute('aria-label', `Save as ${button.textContent}`);
-    }
-  }
   return actions;
 }
 
@@ -213,7 +215,9 @@ function itemOf(conversation, around = '', words = []) {
   more.setAttribute('aria-expanded', String(isOpen));
   item.append(linkOf(conversation), more);
   const draft = drafts.get(conversation.id);
-  const [kind, text] = around ? ['found', around] : ['draft', draft && `Draft: ${draft}`];
+  // without a question, the draft is the title
+  const isBegun = draft && conversation.title;
+  const [kind, text] = around ? ['found', around] : ['draft', isBegun && `Draft: ${draft}`];
   if (text) item.append(markWords(text, words, kind));
   if (conversation.isPinned) item.classList.add('pinned');
   if (isOpen) item.append(actionsOf(conversation, item));
@@ -281,12 +285,18 @@ async function refresh() {
       })
     : there.sort(byRank).map((one) => itemOf(one));
   if (list.querySelector('input')) return; // a title is being typed
-  const focused = document.activeElement?.closest('li')?.dataset.id;
+  const index = [...list.children].findIndex((row) => row.contains(document.activeElement));
+  const focused = /** @type {HTMLElement | undefined} */ (list.children[index])?.dataset.id;
   const isLink = document.activeElement instanceof HTMLAnchorElement;
   place(items);
   const item = focused && list.querySelector(`[data-id="${focused}"]`);
   if (item && !item.contains(document.activeElement))
     /** @type {HTMLElement | null} */ (item.querySelector(isLink ? 'a' : '.more'))?.focus();
+  if (focused && !item) {
+    const next = list.children[Math.min(index, list.children.length - 1)]?.querySelector('a');
+    (next ?? byId('close-list')).focus(); // the row was deleted
+  }
+  for (const id of ['export-all', 'delete-all']) byId(id).hidden = there.length === 0;
   byId('list-note').textContent = noteFor(there.length, found?.length);
   drawDeleted();
 }
@@ -295,7 +305,7 @@ async function refresh() {
 function noteFor(count, found) {
   if (found !== undefined) return found === 0 ? 'No conversations found.' : `${found} found`;
   if (count === 0) return 'Conversations are listed here as soon as you type.';
-  return keeper.store.kind === 'memory' ? 'They are lost when you close the page.' : '';
+  return keeper.store.kind === 'memory' ? 'Conversations are lost when you close the page.' : '';
 }
 
 /** @type {ReturnType<typeof setTimeout> | undefined} */
@@ -343,9 +353,10 @@ export function startList(own) {
   isWide.addEventListener('change', () => showPanel(isWide.matches && !wasClosed()));
   byId('open-list').addEventListener('click', toggleList);
   byId('close-list').addEventListener('click', toggleList);
-  panel.addEventListener('close', () =>
-    byId('open-list').setAttribute('aria-expanded', String(panel.open)),
-  );
+  panel.addEventListener('close', () => {
+    byId('open-list').setAttribute('aria-expanded', String(panel.open));
+    placeNotice();
+  });
   panel.addEventListener('click', (event) => {
     if (event.target === panel && !isWide.matches) showPanel(false); // outside the drawer
     if (event.target instanceof HTMLAnchorElement) closeDrawer();

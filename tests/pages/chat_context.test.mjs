@@ -286,7 +286,9 @@ test('if nothing can be stored, the page says so and works', { skip }, async (t)
   await page.click('#new-chat');
   await page.getByRole('link', { name: 'A question' }).click();
   await page.locator('.body', { hasText: 'An answer.' }).waitFor();
-  await page.getByText('They are lost when you close the page.', { exact: true }).waitFor();
+  await page
+    .getByText('Conversations are lost when you close the page.', { exact: true })
+    .waitFor();
 });
 
 test('if the storage never responds, the page reports it within half a minute and works', {
