@@ -1,6 +1,6 @@
 // examples/chat/notice.js — a line about the last action, with a button that undoes it.
 
-import { byId } from './dom.js';
+import { byId, hasTouchScreen } from './dom.js';
 import { keepInView } from './message.js';
 
 const SHOWN_MS = 20_000;
@@ -14,7 +14,10 @@ let undo;
 let timer;
 
 export function hideNotice() {
+  const hadFocus = notice.contains(document.activeElement);
   notice.hidden = true;
+  // otherwise the focus is lost; on a touch screen, the focus would open the keyboard
+  if (hadFocus && !hasTouchScreen()) byId('prompt').focus();
   clearTimeout(timer);
 }
 
@@ -27,16 +30,23 @@ function hideLater() {
   }, SHOWN_MS);
 }
 
-/** @param {string} text @param {() => unknown} [back] undoes the action, or performs the action described by `label` @param {string} [label] */
-export function showNotice(text, back, label = 'Undo') {
+/**
+ * @param {string} text
+ * @param {() => unknown} [back] undoes the action, or performs the action described by `label`
+ * @param {string} [label]
+ * @param {boolean} [isLasting] whether it stays until the page hides it
+ */
+export function showNotice(text, back, label = 'Undo', isLasting = false) {
   undo = back;
   undoButton.textContent = label;
   byId('notice-text').textContent = text;
   undoButton.hidden = back === undefined;
+  byId('dismiss-notice').hidden = isLasting;
   keepInView(() => {
     notice.hidden = false; // it takes space
   });
-  hideLater();
+  if (isLasting) clearTimeout(timer);
+  else hideLater();
 }
 
 undoButton.addEventListener('click', () => {

@@ -103,7 +103,8 @@ function sendLater(text) {
     if (conversation.current().id === id) send(promptField.value);
   };
   byId('log').addEventListener('engine', onEngine, { signal: waiting.signal });
-  showNotice('Your message will be answered when the model is ready.', end, 'Cancel the message');
+  const words = 'Your message will be answered when the model is ready.';
+  showNotice(words, end, 'Cancel the message', true);
   return undefined;
 }
 
