@@ -85,7 +85,10 @@ export function newConversation(known = {}) {
 
 /** @param {string} text @returns {string} its first words */
 export function titleOf(text) {
-  const line = text.trim().replace(/\s+/g, ' ');
+  const line = text
+    .replace(/^`{3,}.*$/gm, '') // around attached text
+    .trim()
+    .replace(/\s+/g, ' ');
   if (line.length <= TITLE_LETTERS_MAX) return line;
   const cut = line.slice(0, TITLE_LETTERS_MAX);
   const space = cut.lastIndexOf(' ');
