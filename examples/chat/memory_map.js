@@ -25,8 +25,8 @@ const LINES_MAX = 200;
 const LETTERS_MAX = 70;
 const SQUARES_MAX = 24;
 const WORDS = {
-  shared: 'shared',
-  private: 'in use by one',
+  shared: 'shared by variants',
+  private: 'in use',
   cached: 'cached',
   free: 'free',
 };
@@ -35,7 +35,7 @@ const dialog = document.createElement('dialog');
 dialog.id = 'memory-dialog';
 dialog.setAttribute('aria-labelledby', 'memory-title');
 dialog.innerHTML = `<h2 id="memory-title">What the model has in memory</h2>
-  <p class="hint">Each square is a page of the KV cache. A page that several branches share is stored once.</p>
+  <p class="hint">Each square is a page: what the model has read of a few words. A page that several variants share is stored once.</p>
   <div class="memory-pages" role="img"></div>
   <p class="memory-legend"></p>
   <h3 id="memory-tree-title">This conversation</h3>
@@ -164,8 +164,9 @@ function wordsFor({ held, text }, branches) {
     ...(missing > 0 ? [`${missing} to be recomputed`] : []),
   ];
   const all = places.length + missing;
-  if (all === 0) return 'within a page';
-  return `${parts.join(', ')} of ${all} ${all === 1 ? 'page' : 'pages'}`;
+  if (all === 0) return 'less than a page';
+  const pages = `${all} ${all === 1 ? 'page' : 'pages'}`;
+  return shared + missing === 0 ? pages : `${pages}: ${parts.join(', ')}`;
 }
 
 /** @param {Line} line @param {Map<number, number>} branches */
@@ -243,8 +244,11 @@ async function draw() {
   const shared = [...there].filter((place) => (branches.get(place) ?? 0) > 1);
   const more =
     all.length > LINES_MAX ? ` ${all.length - LINES_MAX} more messages are not shown.` : '';
+  const size = `${there.size} ${there.size === 1 ? 'page' : 'pages'} (${formatBytes(there.size * pageBytes)})`;
   find('.memory-sum').textContent =
-    `${there.size} pages of this conversation, ${formatBytes(there.size * pageBytes)}; ${shared.length} of them are shared by branches.${more}`;
+    lines.length === 0
+      ? 'The model has not read anything in this conversation yet.'
+      : `This conversation uses ${size}${shared.length > 0 ? `, of which ${shared.length} are shared by variants` : ''}.${more}`;
 }
 
 list.addEventListener('keydown', (event) => {
