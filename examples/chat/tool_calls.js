@@ -91,10 +91,20 @@ const noChunk = /** @type {Chunk} */ (/** @type {unknown} */ ({ choices: [] }));
 const cut = (text, most = SHOWN_MAX) =>
   text.length > most ? `${text.slice(0, most)}… (${text.length} characters)` : text;
 
+/** A single argument is shown without its name. @param {string} json */
+function readable(json) {
+  try {
+    const [value, ...more] = Object.values(JSON.parse(json));
+    return typeof value === 'string' && more.length === 0 ? value : json;
+  } catch {
+    return json;
+  }
+}
+
 /** @param {Call} call */
 function cardOf({ name, arguments: json, result }) {
   const card = make('li', { className: 'call' });
-  const given = make('code', { className: 'call-arguments' }, cut(json));
+  const given = make('code', { className: 'call-arguments' }, cut(readable(json)));
   const got = make('p', { className: 'call-result' }, cut(result ?? 'Running …'));
   card.append(make('strong', {}, cut(name, NAME_MAX)), ' ', given, got);
   for (const long of [given, got]) long.setAttribute('tabindex', '0'); // so that it can be scrolled with the keyboard

@@ -113,7 +113,7 @@ test('a conversation has tools if the user enables them; each call is shown, sto
   await untilTrue(page, 'asked.length === 3');
   await page.evaluate("say('It is 391.'); end()");
   await page.locator('#log[aria-busy=false]').waitFor();
-  assert.deepEqual(await cards(page), ['calculator {"expression":"17 * 23"}\n\n391']);
+  assert.deepEqual(await cards(page), ['calculator 17 * 23\n\n391']);
   assert.equal(await page.locator('.calls .said').innerText(), 'Let me compute.');
   assert.equal(await page.locator('.message.assistant .body').last().innerText(), 'It is 391.');
   /** @type {any[]} */
@@ -138,7 +138,7 @@ test('a conversation has tools if the user enables them; each call is shown, sto
   await untilKept(page, ({ turns }) => turns.some((one) => one.rounds && one.state === 'whole'));
   await page.reload();
   await page.waitForSelector('#send:not([disabled])');
-  assert.deepEqual(await cards(page), ['calculator {"expression":"17 * 23"}\n\n391']);
+  assert.deepEqual(await cards(page), ['calculator 17 * 23\n\n391']);
   await ask(page, 'And then?');
   await untilTrue(page, 'bodies.length === 1');
   const again = /** @type {any} */ (await page.evaluate('bodies[0]'));
