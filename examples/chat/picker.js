@@ -79,6 +79,7 @@ async function lookUp(place, text) {
     if (looking !== own) return undefined;
     place.replaceChildren(line(inWords(error), 'says bad'));
   }
+  place.scrollIntoView({ block: 'nearest' });
   return judged;
 }
 
@@ -99,11 +100,13 @@ function listModels() {
     const radio = make('input', { type: 'radio', ...known });
     radio.addEventListener('change', async () => {
       forgetOwn();
+      label.after(listed); // its details are below it, even in a long list
       const isHere = model.isBuiltIn || (await isKept(model.url));
       if (!isHere && radio.checked && dialog.open) lookUpSoon(listed, model.url);
     });
     const text = make('span', {}, model.name, ' ', make('small', {}, model.note));
-    byId('model-list').append(make('label', { className: 'choice' }, radio, text));
+    const label = make('label', { className: 'choice' }, radio, text);
+    byId('model-list').append(label);
   }
 }
 
@@ -133,6 +136,7 @@ async function takeOwn(files) {
     take();
     return loadFiles(files);
   }
+  fileField.after(listed);
   listed.replaceChildren(
     line(
       `${files[0].name} is not a GGUF file. Attach texts and PDFs next to the message field.`,
