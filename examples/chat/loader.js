@@ -7,7 +7,7 @@ import { useReadable } from './attachments.js';
 import { CONTEXT_USUAL } from './context_sizes.js';
 import * as conversation from './conversation.js';
 import { note, showEngine } from './developer.js';
-import { byId, makeButton } from './dom.js';
+import { byId, make, makeButton } from './dom.js';
 import { download, findDownload, onDownload, pause, want } from './downloads.js';
 import { takeInLater } from './file_import.js';
 import { encodersNameOf, hubAddress, hubNameOf } from './hub.js';
@@ -74,16 +74,19 @@ export async function showFacts() {
   const parameters = info.shape ? info.shape.parameters : 0;
   const size =
     parameters > 1e9 ? `${(parameters / 1e9).toFixed(1)} B` : `${(parameters / 1e6).toFixed(1)} M`;
-  byId('facts').textContent = [
-    `${size} parameters`,
-    `context ${info.contextSize}`,
-    info.threads > 1 ? `${info.threads} threads` : 'one thread',
-    info.kernels,
-    info.sharing === 'follower' ? 'the engine is in another tab' : '',
-    crossOriginIsolated ? '' : 'not isolated: no threads',
-  ]
-    .filter(Boolean)
-    .join(' · ');
+  const threads = info.threads > 1 ? `${info.threads} threads` : 'one thread';
+  const facts = {
+    Name: loaded?.name,
+    Size: parameters > 0 && `${size} parameters`,
+    Context: `${info.contextSize} tokens`,
+    Processor: crossOriginIsolated ? threads : `${threads}: the page is not cross-origin isolated`,
+    'WebAssembly code': info.kernels,
+    Engine: info.sharing === 'follower' && 'the one in another tab',
+  };
+  const rows = Object.entries(facts).filter(([, text]) => text);
+  byId('facts').replaceChildren(
+    ...rows.flatMap(([name, text]) => [make('dt', {}, name), make('dd', {}, String(text))]),
+  );
 }
 
 /** @param {boolean} isReady @param {boolean} [isBuiltIn] */

@@ -335,7 +335,7 @@ describe('in the page', { skip }, () => {
     await page.goto(server.url);
     await page.waitForSelector('#send:not([disabled])');
     await page.click('#choose-model');
-    await page.getByText('Hub', { exact: true }).click();
+    await page.getByText('Use another hub', { exact: true }).click();
     const says = page.locator('#hub-state');
     /** @type {[typed: string, words: RegExp][]} */
     const wrong = [
@@ -370,7 +370,7 @@ describe('in the page', { skip }, () => {
     await page.locator('#model-name', { hasText: 'tiny-Q4_0.gguf' }).waitFor();
     assert.deepEqual(elsewhere, []);
     await page.click('#choose-model');
-    await page.getByText('Hub', { exact: true }).click();
+    await page.getByText('Use another hub', { exact: true }).click();
     await page.fill('#hub-address', '');
     await page.click('#use-hub');
     await untilTrue(
