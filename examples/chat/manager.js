@@ -119,7 +119,7 @@ async function roomInWords() {
     return `This browser cannot save models: each visit downloads them again. ${why}`;
   }
   const { usedBytes, freeBytes, isPersisted } = await store.estimate();
-  const free = freeBytes === undefined ? '' : `, ${formatBytes(freeBytes)} are free`;
+  const free = freeBytes === undefined ? '' : `, ${formatBytes(freeBytes)} free`;
   const until = isPersisted ? 'The browser keeps them until you delete them.' : unkeptInWords();
   return usedBytes === 0 ? `None yet${free}.` : `${formatBytes(usedBytes)} in all${free}. ${until}`;
 }
