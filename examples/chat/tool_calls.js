@@ -91,11 +91,12 @@ const noChunk = /** @type {Chunk} */ (/** @type {unknown} */ ({ choices: [] }));
 const cut = (text, most = SHOWN_MAX) =>
   text.length > most ? `${text.slice(0, most)}… (${text.length} characters)` : text;
 
-/** A single argument is shown without its name. @param {string} json */
+/** A single argument of visible characters is shown without its name. @param {string} json */
 function readable(json) {
   try {
     const [value, ...more] = Object.values(JSON.parse(json));
-    return typeof value === 'string' && more.length === 0 ? value : json;
+    const isPlain = typeof value === 'string' && /^[\p{L}\p{N}\p{P}\p{S} ]+$/u.test(value);
+    return isPlain && more.length === 0 ? value : json;
   } catch {
     return json;
   }
