@@ -596,7 +596,9 @@ async function explainFailure(url, error) {
   }
   // An isolated page may not send such a request, so it cannot distinguish the two cases.
   const isUnclear = globalThis.crossOriginIsolated === true && !isSameOrigin(url);
-  const or = isUnclear ? ', or does not let this page read (no Access-Control-Allow-Origin)' : '';
+  const or = isUnclear
+    ? ', or does not let this page read it (no Access-Control-Allow-Origin)'
+    : '';
   return new WickError('NETWORK', `${host} could not be reached${reason}${or}`, error);
 }
 
