@@ -126,7 +126,7 @@ export function updateGauge() {
     const offer = await showGauge(engine, path, promptField.value).catch(() => undefined);
     const { isRunning, tree: shown } = now();
     if (!offer || isRunning || shown !== tree || !byId('context-note').hidden) return;
-    const words = 'The context is nearly full.';
+    const words = 'The context, which is all that the model reads at once, is nearly full.';
     showContextNote(words, offer, async (isFolding) => {
       const fold = isFolding ? await foldOf(path, offer.start) : undefined;
       if (fold !== '') await startAt(offer.start, path, fold);
