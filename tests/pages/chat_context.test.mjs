@@ -512,6 +512,7 @@ test('a question is answered by the next engine if its own is closed while the f
   );
   await page.evaluate("for (const fail of measured) fail(new Error('closed'))");
   await page.locator('#notice-text', { hasText: 'when the model is ready' }).waitFor();
+  assert.equal(await page.isVisible('#dismiss-notice'), false);
   release();
   await page.locator('.message.assistant footer').waitFor();
   assert.equal(await page.locator('.message.user').count(), 1);

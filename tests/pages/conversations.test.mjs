@@ -72,6 +72,7 @@ test('many conversations: New chat deletes nothing; pin, rename, delete and undo
   await untilListed(page, ['About rivers', 'Light', 'About foxes']);
   await act(page, 'About foxes', 'Delete');
   await untilListed(page, ['About rivers', 'Light']);
+  assert.equal(await page.evaluate('document.activeElement.textContent'), 'Light');
   assert.deepEqual(await shown(page), []);
   await page.click('#undo');
   await untilListed(page, ['About rivers', 'Light', 'About foxes']);
@@ -90,6 +91,24 @@ test('many conversations: New chat deletes nothing; pin, rename, delete and undo
   );
   await page.reload();
   await untilListed(page, ['Light']);
+});
+
+test('on a phone, a deletion is undone in the drawer, and the focus stays in it', {
+  skip,
+}, async (t) => {
+  const { open } = await newContext(t, { viewport: { width: 360, height: 740 }, hasTouch: true });
+  const page = await open();
+  await talk(page, 'About foxes', 'They are red.');
+  await page.click('#new-chat');
+  await talk(page, 'About rivers', 'They are long.');
+  await page.click('#open-list');
+  await act(page, 'About rivers', 'Delete');
+  await untilListed(page, ['About foxes']);
+  assert.equal(await page.evaluate('document.activeElement.textContent'), 'About foxes');
+  await page.click('#conversations #undo');
+  await untilListed(page, ['About rivers', 'About foxes']);
+  await page.click('#close-list');
+  assert.equal(await page.locator('body > #notice').count(), 1);
 });
 
 test('search finds questions, answers, titles and drafts, by keyboard', { skip }, async (t) => {
