@@ -67,7 +67,7 @@ static bool take_escape(reader *r, uint32_t *code) {
 static bool read_string(reader *r, document_text *out) {
   size_t end = ++r->at;
   while (end < r->size_bytes && r->source[end] != '"') end += r->source[end] == '\\' ? 2 : 1;
-  if (end >= r->size_bytes) return fail(r, "the string does not end");
+  if (end >= r->size_bytes) return fail(r, "unterminated string");
   uint8_t *bytes = work_alloc(r->work, end - r->at + 4, 1);
   if (bytes == NULL) return false;
   out->bytes = bytes;

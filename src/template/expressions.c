@@ -118,7 +118,7 @@ static uint32_t parse_number(jinja_parser *parser) {
   jinja_next_token(parser);
   double real;
   if (token.kind == TOKEN_FLOAT) {
-    if (!decimal_read_f64(digits, count, &real)) jinja_parse_fail(parser, "an invalid number");
+    if (!decimal_read_f64(digits, count, &real)) jinja_parse_fail(parser, "invalid number");
     return const_node(parser, jinja_float(real));
   }
   const char letter = count > 1 ? (char)(digits[1] | 0x20) : '0';
@@ -147,7 +147,7 @@ static uint32_t parse_list(jinja_parser *parser) {
     jinja_links_add(parser, &items, jinja_parse_expression(parser));
     if (!jinja_take_operator(parser, ',')) break;
   }
-  jinja_want_operator(parser, ']', "a list does not end");
+  jinja_want_operator(parser, ']', "unterminated list");
   return jinja_add_node(parser,
                         (jinja_node){.kind = NODE_LIST, .a = jinja_links_end(parser, &items)});
 }
@@ -161,7 +161,7 @@ static uint32_t parse_dict(jinja_parser *parser) {
     jinja_links_add(parser, &items, jinja_parse_expression(parser));
     if (!jinja_take_operator(parser, ',')) break;
   }
-  jinja_want_operator(parser, '}', "a dict does not end");
+  jinja_want_operator(parser, '}', "unterminated dict");
   return jinja_add_node(parser,
                         (jinja_node){.kind = NODE_DICT, .a = jinja_links_end(parser, &items)});
 }
@@ -182,7 +182,7 @@ uint32_t jinja_parse_tuple(jinja_parser *parser, bool has_ternary) {
     if (!jinja_take_operator(parser, ',')) break;
     has_comma = true;
   }
-  if (items.count == 0) jinja_parse_fail(parser, "an expression is missing");
+  if (items.count == 0) jinja_parse_fail(parser, "an expression is expected");
   if (!has_comma && parser->status == WICK_OK) return items.items[0];
   return jinja_add_node(parser,
                         (jinja_node){.kind = NODE_TUPLE, .a = jinja_links_end(parser, &items)});
@@ -196,7 +196,7 @@ static uint32_t parse_brackets(jinja_parser *parser) {
                           (jinja_node){.kind = NODE_TUPLE, .a = jinja_links_end(parser, &none)});
   }
   const uint32_t inside = jinja_parse_tuple(parser, true);
-  jinja_want_operator(parser, ')', "a bracket is not closed");
+  jinja_want_operator(parser, ')', "missing ')'");
   return inside;
 }
 
@@ -237,7 +237,7 @@ static uint32_t parse_primary(jinja_parser *parser) {
   if (jinja_take_operator(parser, '(')) return parse_brackets(parser);
   if (jinja_take_operator(parser, '[')) return parse_list(parser);
   if (jinja_take_operator(parser, '{')) return parse_dict(parser);
-  jinja_parse_fail(parser, "an expression is missing");
+  jinja_parse_fail(parser, "an expression is expected");
   return 0;
 }
 
@@ -269,7 +269,7 @@ static uint32_t parse_arguments(jinja_parser *parser) {
     }
     if (!jinja_take_operator(parser, ',')) break;
   }
-  jinja_want_operator(parser, ')', "a call's bracket is not closed");
+  jinja_want_operator(parser, ')', "missing ')' after a call's arguments");
   jinja_links_begin(&all);
   jinja_links_add(parser, &all, plain.count);
   jinja_links_add(parser, &all, named.count / 2);
@@ -300,7 +300,7 @@ static uint32_t parse_slice(jinja_parser *parser) {
     if (part == 2 || !jinja_take_operator(parser, ':')) break;
     is_slice = true;
   }
-  jinja_want_operator(parser, ']', "an index is not closed");
+  jinja_want_operator(parser, ']', "missing ']' after an index");
   if (!is_slice) {
     if (parts[0] == 0) jinja_parse_fail(parser, "an index is missing");
     return parts[0];
@@ -586,7 +586,7 @@ static uint32_t parse_one_target(jinja_parser *parser, bool has_attribute) {
   }
   if (jinja_take_operator(parser, '(')) {
     node = jinja_parse_target(parser, false);
-    jinja_want_operator(parser, ')', "a bracket is not closed");
+    jinja_want_operator(parser, ')', "missing ')'");
   } else {
     const uint32_t name = jinja_want_name(parser);
     node = jinja_add_node(parser, (jinja_node){.kind = NODE_NAME, .a = name});

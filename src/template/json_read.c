@@ -107,7 +107,7 @@ static size_t find_string_end(const json_input *input, size_t *room) {
 static jinja_value read_string(json_input *input) {
   size_t room;
   const size_t end = find_string_end(input, &room);
-  if (end >= input->size_bytes) return fail(input, "a string does not end");
+  if (end >= input->size_bytes) return fail(input, "unterminated string");
   if (room > UINT32_MAX) return jinja_fail_memory(input->run);
   char *out = jinja_take(input->run, room);
   jinja_string *string = jinja_take(input->run, sizeof *string);
@@ -182,7 +182,7 @@ static jinja_value read_list(json_input *input, uint32_t depth) {
     jinja_add_item(input->run, list, read_value(input, depth + 1));
     skip_space(input);
     if (take(input, ']')) return jinja_list_value(list);
-    if (!take(input, ',')) return fail(input, "a list does not end");
+    if (!take(input, ',')) return fail(input, "unterminated list");
   }
   return JINJA_NOTHING;
 }
@@ -202,7 +202,7 @@ static jinja_value read_dict(json_input *input, uint32_t depth) {
     if (input->run->status == WICK_OK) jinja_put(input->run, dict, key, item);
     skip_space(input);
     if (take(input, '}')) return value;
-    if (!take(input, ',')) return fail(input, "an object does not end");
+    if (!take(input, ',')) return fail(input, "unterminated object");
   }
   return JINJA_NOTHING;
 }

@@ -121,7 +121,7 @@ static jinja_token read_raw(jinja_lexer *lexer, uint32_t begin, char begin_sign)
     pass_end(lexer, sign, end);
     return text;
   }
-  return wrong(lexer, "a raw block does not end");
+  return wrong(lexer, "unterminated raw block");
 }
 
 // Called after text: skips a comment, or begins the tag. Returns false if there is no token yet.
@@ -130,7 +130,7 @@ static bool read_tag_begin(jinja_lexer *lexer, jinja_token *token) {
   const char second = lexer->source[lexer->at + 1];
   if (second == '#') {
     if (pass_comment(lexer)) return false;
-    *token = wrong(lexer, "a comment does not end");
+    *token = wrong(lexer, "unterminated comment");
     return true;
   }
   const uint32_t raw = second == '%' ? after_word_block(lexer, lexer->at, "raw", &sign) : 0;
@@ -195,7 +195,7 @@ static jinja_token read_string(jinja_lexer *lexer) {
   while (at < lexer->size_bytes && lexer->source[at] != quote) {
     at += lexer->source[at] == '\\' ? 2 : 1;
   }
-  if (at >= lexer->size_bytes) return wrong(lexer, "a string does not end");
+  if (at >= lexer->size_bytes) return wrong(lexer, "unterminated string");
   advance(lexer, at + 1);
   return (jinja_token){.kind = TOKEN_STRING, .begin = begin, .end = at + 1, .line = line};
 }
@@ -263,7 +263,7 @@ static jinja_token read_operator(jinja_lexer *lexer) {
 static jinja_token next_in_tag(jinja_lexer *lexer) {
   jinja_token token;
   skip_space(lexer);
-  if (lexer->at >= lexer->size_bytes) return wrong(lexer, "a tag does not end");
+  if (lexer->at >= lexer->size_bytes) return wrong(lexer, "unterminated tag");
   if (lexer->brackets == 0 && read_tag_end(lexer, &token)) return token;
   const char c = lexer->source[lexer->at];
   if (c == '"' || c == '\'') return read_string(lexer);

@@ -96,7 +96,7 @@ static uint32_t parse_parameters(jinja_parser *parser) {
     jinja_links_add(parser, &parameters, has_default ? jinja_parse_expression(parser) : 0);
     if (!jinja_take_operator(parser, ',')) break;
   }
-  jinja_want_operator(parser, ')', "a macro's bracket is not closed");
+  jinja_want_operator(parser, ')', "missing ')' after a macro's parameters");
   return jinja_links_end(parser, &parameters);
 }
 
@@ -250,7 +250,7 @@ static uint32_t parse_body(jinja_parser *parser, const char *const *ends) {
     }
   }
   if (ends != NULL && parser->token.kind == TOKEN_END_OF_SOURCE) {
-    jinja_parse_fail(parser, "a block does not end");
+    jinja_parse_fail(parser, "unterminated block");
   }
   jinja_leave(parser);
   return jinja_add_node(parser,
