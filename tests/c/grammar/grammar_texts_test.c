@@ -217,7 +217,7 @@ TEST(invalid_gbnf_is_rejected_with_its_line) {
       {"root ::= \"\\udfff\"", "the escape names no character"},
       {"root ::= \"\xff\"", "this is not UTF-8"},
       {"root ::= =", "unexpected character"},
-      {"root ::= !x", "precedes a token"},
+      {"root ::= !x", "must precede a token"},
       {"root ::= <x", "the token has no '>'"},
       {"root ::= a b\na ::= \"x\"", "line 1: there is no rule b"},
   };
