@@ -51,7 +51,7 @@ test('an invented word is not shown: the page shows a refusal with the reason', 
   const page = await open(t, 'Hello! The capital of France is Zorble.');
   await untilListed(page);
   assert.equal(await askReal(page, 'the capital of France?'), 'Hello! I do not know that.');
-  assert.match(await footer(page), /instead of an invented word/);
+  assert.match(await footer(page), /Instead of an invented word/);
   const [{ grammar, messages }] = await page.evaluate('again');
   assert.match(grammar, /^root ::=/);
   assert.equal(messages.at(-1).content, 'Hello!');
