@@ -298,7 +298,7 @@ test('an index of thousands of notes and one of 5 MB resumes after a pause and a
   await page.fill('#query', 'thing1234');
   await firstHit(page, 'words', /Note 1234/);
   await loadModel(page, 'nomic-bert.gguf');
-  await page.locator('#embedding-state', { hasText: / a second, / }).waitFor();
+  await page.locator('#embedding-state', { hasText: / per second, / }).waitFor();
   // more passages than are stored in one step
   await untilTrue(
     page,
