@@ -10,7 +10,7 @@ import type {
 
 type Engine = import('./index.js').Engine;
 
-/** An engine, or a function that returns one, which is called once, at the first request. */
+/** An engine, or a function that returns one. The function is called once, for the first request. */
 export type EngineSource = Engine | Promise<Engine> | (() => Engine | Promise<Engine>);
 
 export interface WickProvider extends ProviderV4 {
@@ -43,8 +43,8 @@ export interface WickProvider extends ProviderV4 {
 }
 
 /**
- * `providerOptions.wick` of a call may have other fields of ChatCompletionRequest (`min_p`,
- * `grammar`, `salt`, ...), and for an embedding `prefix`, which is prepended to each input.
+ * A call's `providerOptions.wick` accepts other fields of ChatCompletionRequest (`min_p`,
+ * `grammar`, `salt`, ...). For embeddings it accepts `prefix`, which is prepended to each input.
  *
  * @example
  * const wick = createWick(engine);

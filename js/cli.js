@@ -190,7 +190,7 @@ function shortest(value) {
 function printLogprobs({ top, ...one }) {
   /** @param {import('./index.js').TokenAlternative} shown */
   const fields = ({ token, text, logprob }) => ({ token, text, logprob: shortest(logprob) });
-  const { logprob = 0 } = one; // requested
+  const { logprob = 0 } = one; // always set: it was requested
   const shown = { ...fields({ ...one, logprob }), top: top.map(fields) };
   process.stderr.write(`${JSON.stringify(shown)}\n`);
 }

@@ -30,7 +30,7 @@ export interface EdgeModel
     | 'signal'
     | 'onProgress'
   > {
-  /** The whole file. It counts as JavaScript's memory, in addition to the engine's. */
+  /** The whole file. It occupies JavaScript memory in addition to the engine's memory. */
   bytes?: Uint8Array | ArrayBuffer;
   /** A function that reads the file in pieces of 4 MiB. */
   range?: ReadRange;
@@ -71,8 +71,9 @@ export interface EdgeOptions
    */
   wasm: import('./index.js').WasmModule;
   /**
-   * The compiled grammar module of the same build (`wick-llm/wasm/wick-simd128-single-grammar.wasm`): grammars and
-   * tools need it, other requests do not.
+   * The compiled grammar module of the same build
+   * (`wick-llm/wasm/wick-simd128-single-grammar.wasm`): required for grammars and tools, but not
+   * for other requests.
    */
   grammarWasm?: import('./index.js').WasmModule;
   /**

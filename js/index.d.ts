@@ -204,9 +204,9 @@ export interface EngineSettings {
    */
   eager?: boolean;
   /**
-   * Tabs (and workers) of one origin with the same name, model and options share one engine: one of them loads the
-   * model, and when it is closed, another one takes over. `info().sharing` is the role of this tab. Without Web
-   * Locks or BroadcastChannel each tab has a separate engine.
+   * Tabs (and workers) from the same origin with the same name, model and options share one engine:
+   * one of them loads the model, and when it is closed, another one takes over. `info().sharing` is
+   * the role of this tab. Without Web Locks or BroadcastChannel each tab has a separate engine.
    */
   shared?: string;
   /**
@@ -393,9 +393,9 @@ export interface LogitsContext {
 
 export interface GenerateOptions extends SamplingOptions, GrammarOptions {
   /**
-   * With a constraint: the start of the constrained output, at the end of the prompt. Together with the answer it
-   * must match the constraint. A start that does not match is rejected (ARG). UTF-8 bytes may end inside a
-   * character.
+   * With a constraint: the start of the constrained output, which the prompt already ends with.
+   * Together with the answer it must match the constraint. A start that does not match is rejected
+   * (ARG). UTF-8 bytes may end inside a character.
    */
   begun?: string | Uint8Array | null;
   /** Adapters (engine.adapters). Several can be combined; their order does not matter. */
@@ -506,7 +506,7 @@ export interface GenerationResult {
   finishReason: 'stop' | 'length' | 'abort';
   /** The stop string that ended it; missing after an end token. */
   stop?: string;
-  /** Numbers of tokens: of the prompt, of the output, and of the cached part of the prompt. */
+  /** Numbers of tokens in the prompt, in the output, and in the cached part of the prompt. */
   usage: { promptTokens: number; completionTokens: number; cachedTokens: number };
   /** Timings of the request. */
   timings: Timings;
@@ -938,8 +938,8 @@ export interface ChatCompletionRequest {
   regex?: RegExp | string | null;
   choices?: string[] | null;
   /**
-   * A session, which afterwards contains this conversation and its reply. The part that it has in common with the
-   * prompt is not recomputed; the rest is dropped.
+   * A session for this conversation. Afterwards it contains the conversation and its reply. Tokens
+   * at its start that match the prompt are not recomputed; the rest are dropped.
    */
   session?: Session | null;
   /** The following are fields of llama.cpp's server, described in SamplerOptions. */
@@ -994,7 +994,7 @@ export interface ChatCompletionRequest {
    */
   thinking_budget_tokens?: number | null;
   /**
-   * The amount of reasoning: sets the template variables `enable_thinking` and `reasoning_effort`,
+   * The reasoning effort: sets the template variables `enable_thinking` and `reasoning_effort`,
    * unless `chat_template_kwargs` has them.
    */
   reasoning_effort?: 'none' | 'minimal' | 'low' | 'medium' | 'high' | 'xhigh' | 'max' | null;
@@ -1410,7 +1410,7 @@ export interface ChatReply extends AsyncIterable<string> {
   readonly result: ChatReplyResult | undefined;
 }
 
-/** A conversation with its memory. */
+/** A conversation and the session that caches it. */
 export interface Chat {
   /**
    * Sends a user's text, a message, or several (such as tool results). Without content, the model answers the
@@ -1618,7 +1618,7 @@ export interface EngineInfo {
 }
 
 export interface MediaCost {
-  /** Tokens in the prompt: its rows and the tokens around them. */
+  /** Number of prompt tokens that it takes up: its rows and the tokens around them. */
   tokens: number;
   /** The number of rows that are computed from it. */
   rows: number;
@@ -2203,7 +2203,7 @@ export interface Engine {
     reset?: boolean;
     signal?: AbortSignal | null;
   }): Promise<EngineMetrics>;
-  /** Returns the same in Prometheus' text format 0.0.4. */
+  /** Returns the metrics in Prometheus' text format 0.0.4. */
   metrics(options: {
     format: 'prometheus';
     reset?: boolean;
@@ -2316,7 +2316,7 @@ export interface Engine {
    * //=> 0 16
    */
   stats(options?: { format?: 'json' }): Promise<EngineStats>;
-  /** Returns the same in Prometheus' text format. */
+  /** Returns these counters in Prometheus' text format. */
   stats(options: { format: 'prometheus' }): Promise<string>;
   /**
    * Terminates the workers and frees the memory. May be called more than once.

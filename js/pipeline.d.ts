@@ -39,7 +39,7 @@ export interface PipelineOptions extends Omit<EngineOptions, keyof ModelSource |
 }
 
 export interface TextStreamerOptions {
-  /** False by default: the prompt is also streamed. */
+  /** If true, the prompt is not streamed. False by default. */
   skip_prompt?: boolean;
   /** Control tokens are never part of the text. */
   skip_special_tokens?: boolean;

@@ -27,8 +27,8 @@ export type SamplingMode =
 
 /**
  * The value of an image is a Blob, bytes, ImageBitmap, ImageData, a canvas, image, video or VideoFrame; the value of
- * `audio` is a Blob, bytes or an AudioBuffer. The session needs the type among its `expectedInputs`, and the engine an
- * mmproj file.
+ * `audio` is a Blob, bytes or an AudioBuffer. The session's `expectedInputs` must include the type,
+ * and the engine needs an mmproj file.
  */
 export interface MessagePart {
   type: 'text' | 'tool-call' | 'tool-response' | 'image' | 'audio';
@@ -38,7 +38,7 @@ export interface MessagePart {
 export interface Message {
   role: 'system' | 'user' | 'assistant';
   content: string | MessagePart[];
-  /** In a last message from the assistant: the answer begins with this message. */
+  /** For the last message, from the assistant: the answer begins with this message. */
   prefix?: boolean;
 }
 
@@ -273,7 +273,7 @@ export class LanguageModelToolCall {
    */
   constructor(init: CallId & { name: string; arguments?: object });
   readonly callID: string;
-  /** The same, under an older name. */
+  /** The same class, under an older name. */
   readonly callId: string;
   readonly name: string;
   readonly arguments: Record<string, unknown>;

@@ -35,7 +35,8 @@ const PIECE_BYTES = 1 << 20;
  *   '/dist/': …}; the longest matching path is used)
  * @property {number} [port] 0, the default: any free port
  * @property {string} [host] 127.0.0.1 by default
- * @property {boolean} [isolated] whether pages get COOP and COEP and thus shared memory; true by default
+ * @property {boolean} [isolated] whether pages are served with COOP and COEP, which enable shared
+ * memory; true by default
  * @property {boolean} [cors] whether other origins may read the files; false by default
  * @property {boolean} [ranges] whether Range requests are supported; true by default
  * @property {(path: string) => void} [onRequest] called for every request

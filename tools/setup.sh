@@ -10,13 +10,13 @@
 #   edge      Node 24, Deno, Bun, workerd and LangChain (npm), wasmtime, Go and OpenAI's client (PyPI),
 #             wazero (Go), with lock files in tools/edge/; WasmEdge (Debian trixie, unpacked privately);
 #             HAProxy and curl (apt)
-#   bundlers  Vite, webpack, Next, Rollup, Parcel, React and Svelte (npm), with which tests build
-#             pages, locked in tools/bundlers/
+#   bundlers  Vite, webpack, Next, Rollup, Parcel, React and Svelte (npm), used by tests to
+#             build pages, locked in tools/bundlers/
 #   component jco (npm), which builds components and serves them, and componentize-py (PyPI), locked
 #             in tools/component/
-#   text      tokenizers, sentencepiece, jinja2 and jsonschema (PyPI), with which tests compare token
-#             ids, chat templates and schema validation, locked in tools/text/requirements.txt
-#   clients   LiteLLM as a proxy, LangChain and OpenAI's client (PyPI), with which tests query
+#   text      tokenizers, sentencepiece, jinja2 and jsonschema (PyPI), used by tests to compare
+#             token ids, chat templates and schema validation, locked in tools/text/requirements.txt
+#   clients   LiteLLM as a proxy, LangChain and OpenAI's client (PyPI), used by tests to query
 #             servers, locked in tools/clients/requirements.txt
 #   lm-eval   lm-evaluation-harness (PyPI, 500 MB installed; no other part needs it), locked in
 #             tools/lm-eval/requirements.txt
@@ -28,8 +28,8 @@
 #             onnxruntime-web (npm), locked in tools/bench/
 #   images    native llama.cpp with image support (xllamacpp from PyPI, 110 MB installed), locked in
 #             tools/images/requirements.txt
-#   library   Emscripten (Debian trixie, unpacked privately), and the tools with which users build
-#             with the C library: CMake, pkg-config, gcc; abigail-tools, which compare its interface
+#   library   Emscripten (Debian trixie, unpacked privately), and the tools that users need for
+#             building with the C library: CMake, pkg-config, gcc; abigail-tools, which compare its interface
 #             with an earlier one (apt)
 #   zig       Zig (PyPI, 100 MB), whose C compiler links the C library in a test, locked in
 #             tools/zig/requirements.txt

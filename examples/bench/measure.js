@@ -28,7 +28,7 @@ import { modelUrl } from 'wick-llm-demo-model';
  * @property {(sample: Sample) => void} onSample
  */
 
-/** splitmix32, so that every repetition has its own prompt. @param {number} seed */
+/** splitmix32, so that every repetition has a different prompt. @param {number} seed */
 function makePrompt(seed, count = 0, vocab = 1) {
   const prompt = new Int32Array(count);
   let state = Math.imul(seed + 1, 0x9e3779b9);

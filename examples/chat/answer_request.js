@@ -72,7 +72,7 @@ export function splitFacts(facts) {
   };
 }
 
-/** The model's instructions for a summary. */
+/** The instructions to the model for a summary. */
 const FOLDED = 'What was said before, in short:';
 
 /** @param {Message[]} path @returns {Message[]} the messages for the model, without removed and forgotten ones */

@@ -10,7 +10,7 @@ import { readValue } from './local_storage.js';
  * @typedef {{id: string, kind: 'image' | 'audio', name: string, type: string}} Medium
  */
 
-/** Their bytes, by their ids. @type {Map<string, Blob>} */
+/** The bytes of images and recordings, by id. @type {Map<string, Blob>} */
 export const held = new Map();
 /** The media of the message field. @type {Medium[]} */
 let attached = [];

@@ -361,7 +361,7 @@ async function takeKey() {
   );
 }
 
-// ---- books from elsewhere ----
+// ---- imported books ----
 
 /** @param {File} file */
 async function take(file) {

@@ -63,7 +63,7 @@ const VARIANTS = 3;
 const UNFINISHED = 'the answer is incomplete';
 const REGENERATE = 'regenerate branching';
 
-/** The number of letters shown of another version's text. */
+/** The number of characters shown of another version's text. */
 const FORK_LETTERS_MAX = 90;
 
 /** @type {Engine | undefined} */

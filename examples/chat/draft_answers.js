@@ -176,7 +176,7 @@ function drop() {
 export const begunAhead = () => early?.begunQuestions() ?? [];
 
 /**
- * Does the same as drop(), and waits.
+ * Calls drop() and waits.
  * @returns {Promise<void>} a promise that settles when all their pages have been freed
  */
 export async function giveBack() {

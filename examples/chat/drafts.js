@@ -1,6 +1,6 @@
-// examples/chat/drafts.js — stores the text that is being typed, after each letter: in the message
-// field, and in the fields where questions are edited. A draft belongs to one tab. After that tab
-// is closed, the next one that opens the conversation takes it over.
+// examples/chat/drafts.js — stores text after each keystroke, in the message field and in the
+// fields for editing questions. A draft belongs to one tab. After that tab is closed, the next one
+// that opens the conversation takes it over.
 
 import { attachedMedia, setAttached } from './attachments.js';
 import { byId } from './dom.js';
@@ -69,7 +69,7 @@ export function takeDraft(conversation, field = '') {
 
 /**
  * @param {Conversation} conversation
- * @param {Draft[]} drafts of it
+ * @param {Draft[]} drafts the conversation's drafts
  * @returns {Promise<Map<string, string>>} texts by field: this tab's, or the newest of a closed tab
  */
 export async function takeUpDrafts(conversation, drafts) {

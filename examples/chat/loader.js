@@ -420,8 +420,8 @@ async function rememberedFor(wish) {
 }
 
 /**
- * Returns the template, which the engine needs when it is created: for a model that was loaded before it is known, and for a new
- * one the file's header is read first.
+ * Returns the template, which the engine needs when it is created. It is known for a model that was
+ * loaded before; for a new model, the file's header is read first.
  * @param {Wish} wish
  * @param {boolean} isNew
  * @param {any} options of its engine

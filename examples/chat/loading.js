@@ -12,7 +12,7 @@ export function showLoading(name) {
   byId('loading-bar').removeAttribute('value');
   byId('loading-buttons').hidden = false; // not while the page itself is starting
   keepInView(() => {
-    byId('loading').hidden = false; // it takes space
+    byId('loading').hidden = false; // it takes up space
   });
 }
 

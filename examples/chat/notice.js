@@ -16,7 +16,8 @@ let timer;
 export function hideNotice() {
   const hadFocus = notice.contains(document.activeElement);
   notice.hidden = true;
-  // otherwise the focus is lost; on a touch screen, the focus would open the keyboard
+  // otherwise the focus would be lost; on a touch screen, focusing the field would open the
+  // keyboard
   if (hadFocus && !hasTouchScreen()) byId('prompt').focus();
   clearTimeout(timer);
 }
@@ -43,7 +44,7 @@ export function showNotice(text, back, label = 'Undo', isLasting = false) {
   undoButton.hidden = back === undefined;
   byId('dismiss-notice').hidden = isLasting;
   keepInView(() => {
-    notice.hidden = false; // it takes space
+    notice.hidden = false; // it takes up space
   });
   if (isLasting) clearTimeout(timer);
   else hideLater();

@@ -73,7 +73,7 @@ function tell(error) {
   const { wished } = current();
   const again = isGone && wished ? load.bind(undefined, wished, undefined) : undefined;
   if (isGone) closeEngine().catch(() => {});
-  keepInView(() => showProblem(inWords(error), again)); // the message takes space
+  keepInView(() => showProblem(inWords(error), again)); // the message takes up space
 }
 
 /** Stops waiting with a message that was sent before the model was ready. */

@@ -1,6 +1,6 @@
 // examples/chat/store.js — stores conversations. Each turn and each draft is a separate record, so
-// that tabs which write at the same time do not overwrite each other. A record is changed by
-// reading and writing it in one transaction.
+// that tabs that write at the same time do not overwrite each other's changes. A record is changed
+// by reading and writing it in one transaction.
 
 import { erased, RECORD_VERSION, wholeFromList } from './records.js';
 

@@ -2,13 +2,16 @@ import type { ChatCompletion, ChatCompletionChunk, ChatCompletionRequest, Engine
 
 /** The URL of the word list of the training text, to be fetched and passed to readWords. */
 export const wordsUrl: URL;
-/** The words in their usual spelling, by their lower-case form. */
+/** The words with their normal spelling, by their lower-case form. */
 export type Words = ReadonlyMap<string, string>;
 /** `held`: a sentence with an invented word was generated again with a grammar of known words, or replaced by a refusal. */
 export type Chunk = ChatCompletionChunk & { held?: 'again' | 'refused' };
 /** Throws a TypeError if it is not a word list, or is incomplete. */
 export function readWords(text: string): Words;
-/** Returns a GBNF grammar that allows these words in their usual forms, with any digits and punctuation between them. */
+/**
+ * Returns a GBNF grammar that allows these words in their normal forms, with any digits and
+ * punctuation between them.
+ */
 export function wordGrammar(words: Iterable<string>): string;
 /** Sends the request again, not streamed. */
 export type Ask = (body: ChatCompletionRequest & { stream?: false }) => Promise<ChatCompletion>;

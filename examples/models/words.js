@@ -6,8 +6,11 @@
 
 /** @typedef {import('wick-llm').Engine} Engine */
 /** @typedef {import('wick-llm').ChatCompletionRequest} Body */
-/** @typedef {import('wick-llm').ChatCompletionChunk & {held?: 'again' | 'refused'}} Chunk `held`: how an answer was kept from an invented word */
-/** The words in their usual spelling, by their lower-case form. @typedef {ReadonlyMap<string, string>} Words */
+/**
+ * @typedef {import('wick-llm').ChatCompletionChunk & {held?: 'again' | 'refused'}} Chunk `held`:
+ * how an invented word was kept out of the answer
+ */
+/** The words with their normal spelling, by their lower-case form. @typedef {ReadonlyMap<string, string>} Words */
 /** In lower case. @typedef {ReadonlySet<string>} Told the words in the conversation */
 
 /** The URL of the word list of the training text. */
@@ -128,7 +131,8 @@ function treeOf(words) {
 
 /**
  * @param {Iterable<string>} words words longer than LETTERS_MAX letters are left out
- * @returns {string} a GBNF grammar that allows these words in their usual forms, with any digits and punctuation between them
+ * @returns {string} a GBNF grammar that allows these words in their normal forms, with any digits
+ * and punctuation between them
  */
 export function wordGrammar(words) {
   const short = Array.from(words).filter((word) => word.length <= LETTERS_MAX);

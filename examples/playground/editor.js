@@ -1,5 +1,5 @@
 // examples/playground/editor.js — a field for a rule, in which the position of an error is marked
-// underneath the letters.
+// below the text.
 
 import { byId } from '../chat/dom.js';
 import { placeOf } from './rules.js';

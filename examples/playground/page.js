@@ -15,7 +15,7 @@ import { samples } from './samples.js';
 /** @typedef {import('./samples.js').Task} Task */
 
 const CHECK_MS = 400;
-/** Tokens with lower probabilities than these are marked. */
+/** Tokens with probabilities below these limits are marked. */
 const UNSURE = 0.5;
 const FORCED = 0.01;
 

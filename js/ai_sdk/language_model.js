@@ -101,7 +101,7 @@ function contentOf({ content, reasoning_content: reasoning, tool_calls: calls = 
   const parts = [];
   if (reasoning) parts.push({ type: 'reasoning', text: reasoning });
   if (content) parts.push({ type: 'text', text: content });
-  if (reason !== 'tool_calls') return parts; // a call that was cut off does not count
+  if (reason !== 'tool_calls') return parts; // a truncated call is not reported
   for (const { id, function: called } of calls) {
     const { name, arguments: input } = called;
     parts.push({ type: 'tool-call', toolCallId: id, toolName: name, input });

@@ -23,7 +23,7 @@ export const unsupported = (feature, details) =>
 export const textOfJson = (value) =>
   typeof value === 'string' ? value : (JSON.stringify(value) ?? '');
 
-/** @param {FilePart} part @param {string} [allowed] the kinds that an error names @returns {string} */
+/** @param {FilePart} part @param {string} [allowed] the supported kinds, for an error message @returns {string} */
 function textOfFile({ data, mediaType }, allowed = 'text, images and audio are') {
   if (data.type === 'text') return data.text;
   const isText = /^text\b|^application\/(json|xml)\b/.test(mediaType);
@@ -134,8 +134,8 @@ function messagesOf(message) {
 }
 
 /**
- * If the last message is the assistant's, the reply continues it. With a schema it stays a separate message, because the SDK
- * parses only the reply.
+ * If the last message is the assistant's, the reply continues it. With a schema, the reply is a
+ * separate message, because the SDK parses only the reply.
  * @param {CallOptions} options
  * @returns {ChatMessage[]}
  */

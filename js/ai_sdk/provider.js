@@ -18,7 +18,7 @@ function checkEngine(made) {
   throw new WickError('ARG', 'createWick needs an engine, or a function that returns one');
 }
 
-/** @param {EngineSource} source @returns {() => Promise<Engine>} calls a function once, unless it fails */
+/** @param {EngineSource} source @returns {() => Promise<Engine>} calls the function only once, unless it fails */
 function engineOf(source) {
   if (typeof source !== 'function') {
     if (!('then' in Object(source))) checkEngine(source);

@@ -100,7 +100,7 @@ export class PartMaker {
     return parts;
   }
 
-  /** @returns {Part[]} the last parts; calls count only if the reply ended with them */
+  /** @returns {Part[]} the last parts; calls are included only if the reply ended with them */
   end() {
     const parts = this.#close();
     for (const { id, name, input } of this.#calls) {

@@ -1,5 +1,5 @@
-// js/base/abort_signals.js — runs actions when an AbortSignal aborts. A listener is removed as
-// soon as no caller waits, because a program may pass one signal to all of its calls.
+// js/base/abort_signals.js — runs actions when an AbortSignal aborts. A listener is removed as soon
+// as no caller is waiting, because a program may pass one signal to all of its calls.
 
 import { abortError } from './errors.js';
 
@@ -51,7 +51,8 @@ export function onAbort(signal, action) {
 }
 
 /**
- * Waits for a value unless the signal aborts first. A value that arrives after the abort is undone.
+ * Waits for a value unless the signal aborts first. A value that arrives after the abort is passed
+ * to `undo`.
  * @template T
  * @param {Promise<T>} made
  * @param {AbortSignal | null | undefined} signal

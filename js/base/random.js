@@ -4,7 +4,7 @@
 const stock = new Uint32Array(256);
 let used = stock.length;
 
-/** @returns {string} 128 random bits: crypto.randomUUID exists only in pages served over HTTPS or from localhost */
+/** @returns {string} 128 random bits; crypto.randomUUID exists only in pages served over HTTPS or from localhost */
 export const randomName = () =>
   Array.from({ length: 4 }, () => randomWord().toString(16).padStart(8, '0')).join('');
 

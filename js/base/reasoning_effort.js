@@ -1,4 +1,4 @@
-// js/base/reasoning_effort.js — the amount of reasoning, in OpenAI's words. The engine passes the nearest word that
-// the chat template knows (src/template/effort.c).
+// js/base/reasoning_effort.js — the reasoning effort, with OpenAI's names. The engine passes the
+// nearest value that the chat template supports (src/template/effort.c).
 
 export const effortNames = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'];

@@ -28,8 +28,8 @@ export class ProgressMeter {
   /**
    * @param {number} loaded bytes
    * @param {number | undefined} total
-   * @param {Progress['phase']} [phase] any phase except 'loading', and the first `total`, are reported at once: if the
-   * connection stalls, the next call may be much later
+   * @param {Progress['phase']} [phase] phases other than 'loading', and the first `total`, are
+   * reported at once: if the connection stalls, the next call may be much later
    * @param {number} [retryMs] the time to the next attempt
    */
   update(loaded, total, phase = 'loading', retryMs = undefined) {

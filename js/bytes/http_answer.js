@@ -23,8 +23,8 @@ export function lengthOf({ headers }) {
 }
 
 /**
- * The part of the file that a response with status 206 has. `end` is the offset after its last byte, and `size` is the
- * size of the file. `isSane` is false if its headers contradict each other.
+ * The part of the file that a response with status 206 contains. `end` is the offset after its last
+ * byte, and `size` is the size of the file. `isSane` is false if its headers contradict each other.
  * @typedef {{start: number, end: number, size: number | undefined, isSane: boolean}} Part
  */
 

@@ -18,8 +18,8 @@ import { nameOfFile } from './split_files.js';
 const BACKOFF_MS = [250, 500, 1000, 2000, 4000];
 const BACKOFF_MS_MAX = 8000;
 /**
- * The number of delivered bytes that are kept. A range whose headers cannot be read begins with
- * these bytes, as a check.
+ * The number of delivered bytes that are kept. If the headers of a range cannot be read, the
+ * request starts with these bytes, so that they can be compared.
  */
 const TAIL_BYTES = 4096;
 /** The number of bytes that an error quotes from a response that is not a model. */
@@ -98,8 +98,8 @@ class HttpStream {
   /** @type {number | undefined} */
   size;
   /**
-   * The size according to the Content-Length of another origin, whose body may be compressed
-   * undetectably.
+   * The size from the Content-Length of another origin, where compression of the body cannot be
+   * detected.
    * @type {number | undefined}
    */
   promisedBytes;
@@ -139,7 +139,7 @@ class HttpStream {
    * @type {{end: number | undefined} | undefined}
    */
   #part;
-  /** A part has arrived completely, and the next request shows whether more follows. */
+  /** Set after a part has arrived completely: the next request shows whether more follows. */
   #asksForMore = false;
 
   /**
@@ -254,7 +254,7 @@ class HttpStream {
 
   /** @returns {Promise<number>} the offset where the next request begins */
   async #firstByte() {
-    // A range of a compressed body counts compressed bytes, so such a download starts again.
+    // Ranges of a compressed body count compressed bytes, so such a download is restarted.
     if (this.position === 0 || this.#isCompressed || this.#withoutRange) return 0;
     if (!this.#comparesTail) return this.position - this.#overlap;
     this.#tail ??= await this.#options.known?.tail?.();

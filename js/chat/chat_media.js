@@ -1,5 +1,5 @@
-// js/chat/chat_media.js — images and recordings in a chat's messages: copies that later changes of the caller's objects do
-// not reach, and texts in their place in a saved chat.
+// js/chat/chat_media.js — images and recordings in a chat's messages: they are copied, so that
+// later changes to the caller's objects have no effect, and encoded as data URLs in a saved chat.
 
 /** @typedef {import('../index.js').Engine} Engine */
 /** @typedef {import('../index.js').ChatMessage} ChatMessage */
@@ -47,7 +47,8 @@ async function changed(messages, change) {
 }
 
 /**
- * Decodes what could not be copied. Content that cannot be decoded is left for the request to refuse.
+ * Decodes content that could not be copied. Content that cannot be decoded is left unchanged, and
+ * the request rejects it.
  * @param {Engine} engine
  * @param {ChatMessage[]} messages copies
  * @returns {Promise<ChatMessage[]>}
@@ -77,7 +78,10 @@ function ppmUrlOf({ width, height, data }) {
   return dataUrlOf('image/x-portable-pixmap', bytes);
 }
 
-/** @param {{samples: Float32Array, sampleRate: number}} sound @returns {string} a WAV file with these floats */
+/**
+ * @param {{samples: Float32Array, sampleRate: number}} sound
+ * @returns {string} a WAV file with these samples, as floats
+ */
 function wavUrlOf({ samples, sampleRate }) {
   const [head, size] = [new DataView(new ArrayBuffer(44)), samples.byteLength];
   const put = (/** @type {number} */ at, /** @type {string} */ word) => {
@@ -105,7 +109,7 @@ function wavUrlOf({ samples, sampleRate }) {
 /**
  * @param {Engine} engine
  * @param {any} part
- * @returns {Promise<any>} the part with an address
+ * @returns {Promise<any>} the part with a URL
  */
 async function writtenPart(engine, part) {
   const { type, image_url: url } = part;
@@ -123,6 +127,10 @@ async function writtenPart(engine, part) {
   return { type: kind, [kind]: (kind === 'audio' ? wavUrlOf : ppmUrlOf)(decoded) };
 }
 
-/** @param {Engine} engine @param {ChatMessage[]} messages @returns {Promise<ChatMessage[]>} messages that JSON can hold */
+/**
+ * @param {Engine} engine
+ * @param {ChatMessage[]} messages
+ * @returns {Promise<ChatMessage[]>} messages that can be stored as JSON
+ */
 export const writtenMessages = (engine, messages) =>
   changed(messages, (part) => writtenPart(engine, part));

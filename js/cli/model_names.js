@@ -50,7 +50,7 @@ function progressOf(model) {
 /**
  * @param {string} model
  * @param {URL} home the folder of the package
- * @returns {Promise<string>} the path of the file of a model that has a name
+ * @returns {Promise<string>} the path of the named model's file
  */
 export async function keptFile(model, home) {
   /** @type {typeof import('../models.js')} */
@@ -72,8 +72,8 @@ export async function keptFile(model, home) {
 
 /**
  * @param {string} model a path, a name, or - for standard input
- * @returns {{source: Record<string, any>, ready: () => void}} the source for createEngine; `ready` ends the progress that is
- * shown
+ * @returns {{source: Record<string, any>, ready: () => void}} the source for createEngine; `ready`
+ * ends the progress display
  */
 export function sourceOf(model) {
   if (model === '-') return { source: { stream: process.stdin }, ready() {} };

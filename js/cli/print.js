@@ -11,7 +11,7 @@ export function print(text) {
       fail(new Exit(EXIT_FILE, `cannot write to standard output: ${error.message}`));
     process.stdout.once('error', failed);
     process.stdout.write(text, (error) => {
-      if (error) return failed(error); // the stream's event follows, and must have a listener
+      if (error) return failed(error); // the stream then emits an event, which must have a listener
       process.stdout.off('error', failed);
       settle();
     });

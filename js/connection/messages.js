@@ -37,8 +37,8 @@ import { COMPLETIONS_MAX } from '../wasm/layout.js';
 
 /**
  * The input of a request: a prompt, or a conversation that the worker renders. `prefix` is the
- * beginning of the reply. `media` contains its images and recordings; `marker` is the text at their
- * places.
+ * beginning of the reply. `media` contains its images and recordings; `marker` is the text in their
+ * place.
  * @typedef {{media?: import('../wasm/media_table.js').Medium[] | undefined, marker?: string | undefined}} InputMedia
  * @typedef {({prompt: string | number[]} | {messages: PlainMessage[],
  *   variables: Record<string, unknown>, parseSpecial?: boolean, tools?: object[] | undefined,

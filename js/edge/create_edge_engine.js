@@ -32,7 +32,7 @@ const SILENT_LOOKS_MAX = 3000 / LOOK_MS;
 class Loading {
   /** The number of calls that have taken over the load. */
   loaders = 0;
-  /** Pieces that have arrived. */
+  /** The number of pieces that have arrived. */
   pieces = 0;
   /** Whether the loader's caller has aborted. */
   isLeft = false;

@@ -1,8 +1,8 @@
 // js/edge/edge_connection.js — the connection that the page's classes expect (like
 // js/connection/engine_connection.js) if the engine is in the same thread. Nothing runs in the
 // background: the reader of an answer computes until it has output, in its own turns of the event
-// loop. Output for others waits until they read. So no promise is shared between requests, and no
-// reader waits for another reader, which may have disconnected.
+// loop. Output for other readers is kept until they read it. No promise is shared between requests,
+// and no reader waits for another one, which may have disconnected.
 
 import { unlessAborted } from '../base/abort_signals.js';
 import { refusalOf, throwIfAborted, toPlainError, WickError } from '../base/errors.js';
@@ -29,14 +29,14 @@ export class EdgeConnection {
   /** Units of work per pass with one row for each request: the layers, and the logits. */
   #passUnits;
   #lastId = 0;
-  /** Steps of requests so far. */
+  /** The number of request steps so far. */
   #steps = 0;
   /**
    * Output that has not been read yet, by the numbers of the unfinished requests.
    * @type {Map<number, Output[]>}
    */
   #mail = new Map();
-  /** Their readers. @type {Map<number, Waiter>} */
+  /** The readers of this output. @type {Map<number, Waiter>} */
   #waiters = new Map();
   /** The error that every later call throws. @type {WickError | undefined} */
   #end;

@@ -33,7 +33,7 @@ import { saltWithin } from './keys.js';
 /** @typedef {import('../index.js').Engine} Engine */
 /** @typedef {import('./event_stream.js').Chunks} Chunks */
 
-/** The amount of reasoning. */
+/** The reasoning effort. */
 export const effort = must(isOneOf(...effortNames), `one of ${effortNames.join(', ')}`);
 
 /** Identifies the version: one version gives the same answers for the same model and seed. */

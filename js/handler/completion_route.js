@@ -82,7 +82,7 @@ const nothing = {
  * @param {string | number[]} prompt
  * @param {Record<string, any>} options
  * @param {{n: number, seed: number | undefined, echo: Echo | undefined}} `seed`: the seed of the
- * first choice; the others count up from it
+ * first choice; later choices use consecutive seeds
  * @returns {Choice[]}
  */
 function choicesOf(engine, prompt, options, { n, seed, echo }) {

@@ -181,7 +181,7 @@ export function assignGiven(to, from) {
 /**
  * @param {Record<string, unknown>} body
  * @param {Record<string, Check>} fields
- * @param {string} [prefix] put before their names in errors
+ * @param {string} [prefix] prepended to field names in errors
  */
 export function checkFields(body, fields, prefix = '') {
   for (const [name, value] of Object.entries(body)) {
@@ -196,7 +196,8 @@ export function checkFields(body, fields, prefix = '') {
 
 /**
  * @param {Record<string, Check>} fields
- * @returns {Record<string, Check>} these fields, also under other servers' names for them
+ * @returns {Record<string, Check>} these fields, and the same checks under the names that other
+ * servers use
  */
 export const withAliases = (fields) => ({
   ...fields,
@@ -237,7 +238,7 @@ export function checkBody(body, fields) {
 /**
  * @param {Record<string, unknown>} body
  * @param {Record<string, Check>} fields
- * @returns {Record<string, unknown>} the body's fields that are among these and are not null
+ * @returns {Record<string, unknown>} the body's fields that are in `fields` and are not null
  */
 export function pickFields(body, fields) {
   const picked = Object.entries(body).filter(

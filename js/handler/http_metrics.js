@@ -31,7 +31,7 @@ export class HttpMetrics {
  */
 export function labelled(page, instance) {
   if (instance === undefined) return page;
-  const value = JSON.stringify(instance); // Prometheus escapes the same characters the same way
+  const value = JSON.stringify(instance); // JSON escapes these characters as Prometheus requires
   return page.replaceAll(
     /^(\w+)(?:\{|(?= ))/gm,
     (found, name) => `${name}{wick_instance=${value}${found === name ? '}' : ','}`,

@@ -366,8 +366,7 @@ export class Download {
   }
 
   /**
-   * A file that ended early is not complete. The received bytes are the beginning of the next
-   * attempt.
+   * A file that ended early is not complete. The next attempt starts with the received bytes.
    */
   async #refuseTruncated() {
     const record = this.#record;

@@ -44,7 +44,7 @@ const MMPROJ = 'MMPROJ';
 /** @param {HubName} name @returns {HubName} its mmproj file, next to the model */
 export const mmprojName = ({ owner, repo, revision }) => ({ owner, repo, revision, type: MMPROJ });
 
-/** @param {HubName} name @returns {string} one name for all spellings */
+/** @param {HubName} name @returns {string} the canonical form of the name */
 export function canonicalName({ owner, repo, revision, path, type }) {
   const rest = path === undefined ? `:${(type ?? TYPE).toUpperCase()}` : `/${path}`;
   return `hf:${owner}/${repo}${revision === undefined ? '' : `@${revision}`}${rest}`;

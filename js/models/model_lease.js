@@ -15,14 +15,15 @@ import { Sha256 } from './sha256.js';
 /** Tabs that wait for another tab's download check its journal at least this often. */
 const LOOK_MS = 200;
 /**
- * A downloading tab that shows no sign of life for this long is reported and is asked for one.
+ * If a downloading tab shows no sign of life for this long, this is reported, and the tab is asked
+ * for one.
  */
 const REPORT_MS = 3000;
 /** After this long it counts as frozen, and another tab takes over its lease. */
 const TAKE_OVER_MS = 12_000;
 const PIECE_BYTES = 1 << 20;
 
-/** The error for a file that was requested by its size. @param {ModelRecord} record */
+/** The error for a file whose size is not the requested one. @param {ModelRecord} record */
 const otherSize = ({ urls, size }) =>
   new WickError('CORRUPT', `${urls[0]} is not the requested file: its size is not ${size} bytes`);
 

@@ -409,7 +409,7 @@ export class ModelStore extends EventTarget {
     }
   }
 
-  // ---- upkeep ----
+  // ---- maintenance ----
 
   /**
    * @param {string} id

@@ -27,8 +27,8 @@ const names = /** @type {(keyof import('../index.js').GrammarOptions)[]} */ (
 );
 
 /**
- * Settings that return the probabilities among the tokens that a grammar allows, without any other
- * changes.
+ * Settings that return probabilities relative to the tokens that a grammar allows and change
+ * nothing else.
  */
 const amongAllowed = { ...plainSampling, temperature: 1, seed: 0, logprobsAfter: true };
 
@@ -131,8 +131,8 @@ class Search {
   }
 
   /**
-   * Returns the best candidates. With a grammar, no text occurs twice: different tokens can spell
-   * the same text, and the most likely ones are enough.
+   * Returns the best candidates. With a grammar, no text occurs twice: different token sequences
+   * can spell the same text, and only the most likely one is kept.
    * @param {Candidate[]} candidates the most likely first
    * @returns {Candidate[]}
    */

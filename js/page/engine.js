@@ -76,7 +76,7 @@ export class Engine {
    * the first one is read.
    * @param {string | ArrayLike<number>} prompt
    * @param {GenerateOptions & {n?: number}} [options] `seed` is the seed of the first completion;
-   * the others count up from it
+   * the others use consecutive seeds
    * @returns {Generation[]}
    */
   generateMany(prompt, { n = 2, ...options } = {}) {

@@ -14,7 +14,7 @@ import { MEDIA_RATE as RATE } from './media_parts.js';
 /** @typedef {{width: number, height: number, data: ArrayLike<number>}} Pixels three or four bytes each */
 /** @typedef {{samples: Float32Array, sampleRate: number}} Sound mono */
 
-/** The engine's limit. */
+/** The maximum number of pixels in an image, as in the engine. */
 const PIXELS_MAX = 2 ** 28;
 /** The maximum size of a file, as in src/media/formats.h. */
 const FILE_BYTES_MAX = 2 ** 28 - 1;
@@ -396,7 +396,7 @@ function filterOf(rate) {
   return { reach, at };
 }
 
-/** To 16 kHz. @param {Sound} sound @returns {Promise<Float32Array>} */
+/** Resamples to 16 kHz. @param {Sound} sound @returns {Promise<Float32Array>} */
 async function resampled(sound) {
   const { samples } = sound;
   const rate = rateOf(sound);

@@ -1,5 +1,5 @@
 // js/page/piece_reader.js — reads the pieces of one request. The request starts with the first
-// read, and is cancelled when it no longer has a reader.
+// read, and is cancelled when it has no reader any more.
 
 import { onAbort } from '../base/abort_signals.js';
 import { abortError, checkSignal, fromPlainError, throwIfAborted } from '../base/errors.js';

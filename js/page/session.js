@@ -103,8 +103,8 @@ export class Session {
   }
 
   /**
-   * Drops tokens from the middle. The tokens after them keep their keys and values, which depend on
-   * the dropped ones. If those have not been computed, or their pages were taken, the engine
+   * Drops tokens from the middle. The tokens after them keep their KV entries, which depend on
+   * the dropped ones. If these have not been computed, or their pages were evicted, the engine
    * computes them first.
    * @param {number} first
    * @param {number} last the first token after the dropped ones

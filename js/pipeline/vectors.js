@@ -88,7 +88,7 @@ export function textClassification(engine) {
     head ??= headOf(engine);
     const { labels, isProbability } = await head;
     const all = rows.map((row) => {
-      // a single output is the logit of yes against no
+      // a single output is the logit of "yes" versus "no"
       const single = row.length === 1 ? [1 / (1 + Math.exp(-row[0]))] : softmax(row);
       const scores = isProbability ? Array.from(row) : single;
       return scores

@@ -130,7 +130,7 @@ export class Conversation {
   }
 
   /**
-   * Processes messages in advance of their prompt, by requesting an answer of one token.
+   * Processes messages before their prompt arrives, by requesting an answer of one token.
    * @param {ChatMessage[]} messages
    * @param {AbortSignal} signal
    */

@@ -204,7 +204,7 @@ export function readConstraint({ responseConstraint: wanted, omitResponseConstra
 /**
  * @param {ChatMessage[]} messages
  * @param {string} words
- * @returns {ChatMessage[]} the messages, with the words added to the user's last one
+ * @returns {ChatMessage[]} the messages, with the instructions appended to the user's last one
  */
 export function withWords(messages, words) {
   const at = words === '' ? -1 : messages.findLastIndex(({ role }) => role === 'user');

@@ -77,7 +77,7 @@ export async function writeFile(name, bytes) {
   try {
     await (isCopied ? writeCopy(file, bytes) : writeInPlace(file, bytes));
   } catch (error) {
-    // a partly written state is useless, as is an empty file
+    // a partly written state is useless, and so is an empty file
     const isEmpty = isCopied && (await file.getFile()).size === 0;
     if (isEmpty || !isCopied) await folder.removeEntry(name).catch(() => {});
     throw error;

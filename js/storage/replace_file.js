@@ -5,8 +5,8 @@
 /** @typedef {typeof import('node:fs').promises} Files */
 
 /**
- * The age after which a file of an unknown process counts as abandoned: an active writer writes
- * more often than that.
+ * After this time without a write, a file of an unknown process counts as abandoned, because an
+ * active writer writes more often.
  */
 const ABANDONED_MS = 3_600_000;
 /** The suffix of a file name: a process id and a random name or, in earlier versions, only the random name. */

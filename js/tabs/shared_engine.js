@@ -42,7 +42,7 @@ export class Hub {
    */
   constructor(Connection) {
     /**
-     * Notifies all clients, this tab last, because it closes the hub when the engine ends.
+     * Notifies all clients, this tab last, because this tab closes the hub when the engine ends.
      * @param {FromWorker} message
      */
     const tell = (message) => {

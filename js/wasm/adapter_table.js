@@ -39,7 +39,7 @@ export class AdapterTable {
     this.#engine = engine;
   }
 
-  /** Begins an adapter, whose file is fed next. @param {string} name must be unique */
+  /** Begins loading an adapter, whose file is fed next. @param {string} name must be unique */
   add(name) {
     if (this.#numbers.has(name)) {
       throw new WickError('ARG', `adapter ${name}: name is already used`, { option: 'name' });

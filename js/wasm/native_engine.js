@@ -56,14 +56,17 @@ const TEXT_SLACK_BYTES = 64;
 /** @typedef {import('./engine_records.js').NativeConfig} NativeConfig */
 /** @typedef {import('./engine_records.js').NativeRequest} NativeRequest */
 /** @typedef {import('./engine_records.js').KvType} KvType */
-/** @typedef {WebAssembly.Module | (() => Promise<WebAssembly.Module>)} PartSource a module, or what loads it */
+/**
+ * @typedef {WebAssembly.Module | (() => Promise<WebAssembly.Module>)} PartSource a module, or a
+ * function that loads it
+ */
 /** @typedef {{grammar: ModulePart, extras: ModulePart, media: ModulePart}} Parts */
 /** @typedef {(engine: number, out: number, capacity: number, ...more: number[]) => number} WriteText */
 
 /**
- * A function of web/exports.c that takes the engine and the listed arguments, and returns only a
- * status or one of these: the number of a session (0 after a failure), tokens (a status; `numbers`
- * has their address and count), or JSON (the function writes text).
+ * A function of web/exports.c that takes the engine and the listed arguments, and returns a status
+ * or one of these: the number of a session (0 after a failure), tokens (a status; `numbers` has
+ * their address and count), or JSON (the function writes text).
  * @typedef {{native: string, takes: ('number' | 'flag' | 'text')[],
  *   gives?: 'session' | 'tokens' | 'json'}} NativeCall
  */

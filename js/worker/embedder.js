@@ -1,6 +1,6 @@
 // js/worker/embedder.js — embeds texts, a step at a time alongside requests. The engine embeds the
-// texts of one call at a time. Each caller drives its own call, and the first call of the queue if
-// no other caller drives it, because on hosts with a context per request a caller stops when its
+// texts of one call at a time. Each caller drives its own call. It also drives the first call of
+// the queue if no other caller does: on hosts with a context per request, a caller stops when its
 // client disconnects.
 
 import { WickError } from '../base/errors.js';
@@ -54,7 +54,7 @@ export class Embedder {
     /** @type {Job} */
     const job = { id, request, steps: 0, isBegun: false, vectors: undefined, failure: undefined };
     this.#line.push(job);
-    /** The first call of the queue at the last check. */
+    /** The call that was first in the queue at the last check. */
     let [seen, steps] = [job, 0];
     while (!job.vectors && !job.failure) {
       if (this.#host.isClosed()) throw new WickError('CLOSED', 'engine: closed');

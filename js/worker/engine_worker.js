@@ -23,8 +23,8 @@ import { isRefused, isTooLarge, isWanted, WIDE_BYTES, widened, withReason } from
 /** @typedef {import('../wasm/wasm_module.js').HelperStart} HelperStart */
 
 /**
- * How long a step may take. Messages that arrive meanwhile (a cancellation, the next request) wait
- * until it ends.
+ * How long a step may take. Messages that arrive during a step (a cancellation, the next request)
+ * wait until it ends.
  */
 const STEP_BUDGET_US = 1000;
 /** The same limit while a request is waiting for its first piece. */

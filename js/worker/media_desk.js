@@ -128,7 +128,7 @@ async function isPlanned(native) {
  * @param {string | undefined} place
  * @param {() => T} run
  * @returns {T}
- * @throws the error of `run`, which then names the place
+ * @throws the error of `run`, with the place in its message
  */
 function placed(place, run) {
   try {

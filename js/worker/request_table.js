@@ -28,8 +28,9 @@ import { precedes, WaitingRequests } from './waiting_requests.js';
 /** @typedef {import('../connection/messages.js').Delta} Delta */
 
 /**
- * A request is submitted when fewer than this many of the engine's requests precede it; resting ones do not count.
- * Others wait, because all memory that a request needs is allocated when it is submitted.
+ * A request is submitted when fewer than this many of the engine's requests precede it, not
+ * counting resting ones. Otherwise it waits, because all memory that a request needs is allocated
+ * when it is submitted.
  */
 const AWAKE_MAX = 64;
 /** A request rests (is paused) when this many of its pieces are unread. */

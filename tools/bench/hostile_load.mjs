@@ -1,6 +1,7 @@
-// Measures `wick serve` under hostile load: the latency of normal requests without other load, and then
-// next to slow, malformed, oversized and expensive requests (tools/bench/hostile_requests.mjs). Both
-// parts run within minutes of each other on the same machine, because only their ratio is comparable.
+// Measures `wick serve` under hostile load: the latency of normal requests without other load, and
+// then alongside slow, malformed, oversized and expensive requests
+// (tools/bench/hostile_requests.mjs). Both parts run within minutes of each other on the same
+// machine, because only their ratio is comparable.
 //   node tools/bench/hostile_load.mjs [--seconds 600] [--quiet 30] [--rate 4] [--model FILE] [--only KIND,...]
 // Exit status 1: a normal request failed or got a different answer than without load, the server responded to a hostile
 // request with a status of 500 or above, or the median latency is more than twice the latency without load.

@@ -1,6 +1,6 @@
 // tools/bench/library.c — measures the speed of a program that links libwick.a (library.mjs):
 //   library MODEL.gguf PROMPT_TOKENS TOKENS RUNS
-// It prints the best decode and prefill speeds of the runs, in tokens per second, as JSON.
+// Prints the best decode and prefill speeds of the runs, in tokens per second, as JSON.
 #include <stdio.h>
 #include <stdlib.h>
 

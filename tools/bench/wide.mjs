@@ -1,9 +1,10 @@
 // Tests a model that needs more than 4 GiB, in Node 24 and Chromium: whether its logits are
-// bit-identical to the native build, its loading time, and the time per token.
+// bit-identical to those of the native build, its loading time, and the time per token.
 //   node tools/bench/wide.mjs [--shape qwen3-8b] [--type q4_k_m] [--folder /tmp] [--hosts node,chromium]
 //     [--simd simd128,relaxed] [--threads 2] [--tokens 6] [--model FILE]
-// It writes the model into the folder (5 GB) and removes it at the end, unless a file is given.
-// Plain SIMD is bit-identical to the native build; relaxed SIMD is the default of these hosts.
+// Writes the model into the folder (5 GB) and removes it at the end, unless a file is given.
+// With plain SIMD, results are bit-identical to the native build; relaxed SIMD is the default of
+// these hosts.
 
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';

@@ -195,7 +195,7 @@ copyAll(options.web, 'wasm', /^wick-.*\.wasm$/);
 copyAll('build/web', 'wasm', /-wide\.wasm$/); // always compiled by clang
 copyAll('build/wasi', 'wasi', /^wick-full.*\.wasm$/);
 
-/** Hashes of the files that a page loads, with which pages and proxies can reject modified files. */
+/** Hashes of the files that a page loads, so that pages and proxies can reject modified files. */
 const integrity = Object.fromEntries(
   readdirSync(dist, { recursive: true, encoding: 'utf8' })
     .filter((name) => /\.(js|wasm)$/.test(name) && !/^(cli\.js|wasi)/.test(name))

@@ -3,8 +3,9 @@
 //
 //   node tools/build/shared_library.mjs FOLDER/libwick.so ARCHIVE VERSION LINK_FLAG...
 //
-// It writes libwick.so.VERSION, and the links libwick.so.ABI and libwick.so. While the major version is 0, minor versions may
-// break programs, so ABI has both numbers. $NM, $OBJCOPY and $CC select the tools.
+// Writes libwick.so.VERSION, and the links libwick.so.ABI and libwick.so. While the major version
+// is 0, minor versions may break programs, so ABI has both numbers. $NM, $OBJCOPY and $CC select
+// the tools.
 
 import { execFileSync } from 'node:child_process';
 import { rmSync, symlinkSync, writeFileSync } from 'node:fs';

@@ -1,5 +1,6 @@
-// make coverage: the share of lines and branches that tests run, by folder: the C unit tests natively, the package
-// in Node (without the code that only browsers run). ONLY=c or ONLY=js measures only one of the two.
+// make coverage: reports the share of lines and branches that tests run, by folder. The C unit
+// tests run natively, and the package's tests in Node (so code that only browsers run is left out).
+// ONLY=c or ONLY=js measures only one of the two.
 
 import { coverC } from './c.mjs';
 import { coverJs } from './js.mjs';

@@ -179,9 +179,9 @@ function isGrowth(site, i) {
 }
 
 /**
- * Changes a number by one. This is not a fault in the arguments of an allocation, which then only
- * uses a little more memory, in a step count, which only reaches its limit a little earlier, or in
- * the growth of a list, which then only happens less often.
+ * Changes a number by one. Three kinds of numbers are not increased, because that is not a fault:
+ * the arguments of an allocation, which then uses a little more memory; a step count, which reaches
+ * its limit a little earlier; and the growth of a list, which then happens less often.
  * @param {Site} site
  * @param {number} i
  * @returns {Mutation[]}

@@ -14,7 +14,11 @@ function countsOf(results) {
 
 const DEVIATIONS = 1.96; // for 95%
 
-/** Wilson's interval, which estimates the share of all mutants from a sample. @param {number} share @param {number} count */
+/**
+ * The Wilson score interval: estimates the share of killed mutants from a sample.
+ * @param {number} share
+ * @param {number} count
+ */
 export function intervalOf(share, count) {
   if (count === 0) return [0, 1];
   const z = DEVIATIONS ** 2 / count;

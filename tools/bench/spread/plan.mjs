@@ -96,7 +96,8 @@ export function planMatrices({ hidden, ffn, heads, kvHeads, headDim, layers, voc
 const LEAST_SAVING = 0.05;
 
 /**
- * Returns the share per helper with which helpers and main finish together; 0 if an exchange costs more than it saves.
+ * Returns the share per helper for which helpers and main finish at the same time; 0 if an exchange
+ * costs more than it saves.
  * @param {number} us time of the product on one thread
  * @param {number} exchangeUs time of an exchange without work
  * @param {number} helpers
