@@ -111,7 +111,7 @@ function setRunning(isRunning) {
   byId('fields').disabled = isRunning;
   const [shown, hidden] = isRunning ? [byId('stop'), byId('run')] : [byId('run'), byId('stop')];
   shown.hidden = false;
-  if (document.activeElement === hidden) shown.focus(); // otherwise the focus is lost
+  if (document.activeElement === hidden) shown.focus(); // otherwise the focus would be lost
   hidden.hidden = true;
   byId('progress').hidden = !isRunning;
 }

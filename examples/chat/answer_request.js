@@ -57,9 +57,8 @@ function describe(timings, state, { isEarly, held } = {}) {
 }
 
 /**
- * Figures are shown on request, notes always.
- * @param {string} facts about an answer, which may have been stored by an earlier version of the
- * page
+ * Splits the facts about an answer into figures, shown on request, and notes, always shown.
+ * @param {string} facts possibly stored by an earlier version of the page
  * @returns {{figures: string, notes: string}}
  */
 export function splitFacts(facts) {

@@ -3,7 +3,10 @@
 
 import { byId } from './dom.js';
 
-/** The event of browsers that let the page offer its installation. @typedef {Event & {prompt: () => Promise<unknown>}} InstallEvent */
+/**
+ * The event that lets the page offer its installation, in browsers that support it.
+ * @typedef {Event & {prompt: () => Promise<unknown>}} InstallEvent
+ */
 
 const TEXT_MAX = 100_000;
 

@@ -17,7 +17,7 @@ const PDF_BYTES_MAX = 100e6;
 /** A longer text should become a book, which is read only once. */
 const BOOK_LETTERS_MIN = 6000;
 
-/** Longer waits are reported, at this interval. */
+/** The progress of slow files is reported at this interval. */
 const REPORT_MS = 1000;
 
 /**

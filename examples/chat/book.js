@@ -11,7 +11,7 @@ import { showNotice } from './notice.js';
 /** @typedef {import('wick-llm').Session} Session */
 /** @typedef {import('./tree.js').Message} Message */
 /**
- * A session that has read the book and the conversation up to the end of that path.
+ * A session that has read the book and the conversation up to the end of `path`.
  * @typedef {{session: Session, path: string[]}} Fork
  */
 /** `forks`: the newest last. @typedef {{id: string, messages: ChatMessage[], engine?: Engine, base?: Session,
@@ -44,7 +44,7 @@ export function setBook(book) {
   const before = open;
   open = book;
   const forks = (before?.forks ?? []).map(({ session }) => session);
-  for (const one of [before?.base, ...forks]) one?.close().catch(() => {}); // with the engine
+  for (const one of [before?.base, ...forks]) one?.close().catch(() => {}); // already closed with the engine
 }
 
 /**

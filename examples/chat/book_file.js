@@ -1,6 +1,6 @@
-// examples/chat/book_file.js — a book as one file: its text and, if it was read, a state with a
-// signature. No part of a file is trusted: sizes are checked before anything is read, and a state
-// is only used if this user's key has signed it together with its text.
+// examples/chat/book_file.js — the file format of exported books: the text and, if it was read, a
+// state with a signature. No part of a file is trusted: sizes are checked before anything is read,
+// and a state is only used if this user's key has signed it together with its text.
 //
 //   16 bytes   "WICKBOOK", version u32, size of the head u32, little-endian
 //   head       JSON: Head

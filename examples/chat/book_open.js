@@ -63,7 +63,7 @@ async function openReading(id, engine, messages) {
   await changeBook(id, (book) => ({
     savedMs: book.savedMs + savedMs,
     opened: book.opened + 1,
-  })).catch(() => {}); // a full disk
+  })).catch(() => {}); // the disk may be full
   return loaded.session;
 }
 
@@ -98,7 +98,7 @@ export async function openBook(id, engine, isStill) {
   setBook({ id, messages });
   const base =
     engine && (await openReading(id, engine, messages).catch((error) => note('Book', `${error}`)));
-  if (!isStill()) return void base?.close().catch(() => {}); // with the engine
+  if (!isStill()) return void base?.close().catch(() => {}); // already closed with the engine
   if (base) setBook({ id, messages, engine, base });
   const isUnread = engine && !base;
   const hint = ': for this model it must be read again. The shelf of books reads it once.';

@@ -192,7 +192,7 @@ export class BookReading {
       const isStored = await this.#steps(session, wanted, fingerprint);
       if (!isStored) this.#left = session;
     } finally {
-      if (this.#left !== session) await session.close().catch(() => {}); // with the engine
+      if (this.#left !== session) await session.close().catch(() => {}); // already closed with the engine
     }
   }
 
@@ -230,7 +230,7 @@ export class BookReading {
   close() {
     this.#isPaused = true;
     this.#controller.abort();
-    this.#left?.close().catch(() => {}); // with the engine
+    this.#left?.close().catch(() => {}); // already closed with the engine
     this.#left = undefined;
   }
 

@@ -92,7 +92,7 @@ function build() {
   kindField.value = readValue(KIND) === 'q4' ? 'q4' : 'q8';
   kindField.id = 'book-kind';
   deletedList.className = 'kept';
-  deleted.hidden = true; // otherwise it would first get and then lose the focus
+  deleted.hidden = true; // otherwise it would receive and then lose the focus
   deleted.append(make('summary', { textContent: 'Deleted' }), deletedList);
   const key = make(
     'details',

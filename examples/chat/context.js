@@ -59,7 +59,7 @@ async function findOffer(engine, path, size, isEarly) {
   const read = readPart(path);
   const questions = read.filter(({ role }, index) => role === 'user' && index > 0);
   const most = Math.min(size * FILL_AFTER, size - answerRoom(size));
-  if (isEarly && questions.length > 1) questions.pop(); // part of the conversation stays
+  if (isEarly && questions.length > 1) questions.pop(); // some of the conversation must remain
   const fits = async (/** @type {Message} */ start) => {
     const later = path.slice(path.indexOf(start) + 1);
     return (await count(engine, [{ ...start, isStart: true }, ...later])) <= most;
@@ -220,7 +220,7 @@ export async function leaveOut(engine, before, start) {
   const old = messagesOf(before);
   start.isStart = true;
   const later = before.slice(before.indexOf(start));
-  if (before.indexOf(start) < 0 || hasBook()) return; // the engine's pages are dropped; a book stays anyway
+  if (before.indexOf(start) < 0 || hasBook()) return; // the engine's pages were dropped; a book is kept anyway
   const session = await engine.createSession();
   try {
     // the prompt is in the prefix cache, so only its last token is read
@@ -257,6 +257,6 @@ export async function forgetSession() {
 export function replaceSession(before, fork) {
   if (kept?.session !== before) return false;
   kept = { ...kept, session: fork };
-  before.close().catch(() => {}); // with the engine
+  before.close().catch(() => {}); // already closed with the engine
   return true;
 }

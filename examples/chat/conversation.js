@@ -171,7 +171,7 @@ async function branchFrom(message, at, piece, isEnd) {
   keepAnswer(branch, open.about, true);
   showAfter(question);
   if (isEnd)
-    log.dispatchEvent(new CustomEvent('memory')); // the new version continues from the other one
+    log.dispatchEvent(new CustomEvent('memory')); // the conversation's session belongs to the other version
   else await continueAnswer(branch);
 }
 
@@ -289,7 +289,8 @@ function setBusy(isBusy) {
   const [shown, hidden] = isBusy ? [byId('stop'), byId('send')] : [byId('send'), byId('stop')];
   const hadFocus = document.activeElement === hidden;
   shown.hidden = false;
-  // otherwise the focus is lost; on a touch screen, focusing the field would open the keyboard
+  // otherwise the focus would be lost; on a touch screen, focusing the field would open the
+  // keyboard
   if (hadFocus) (hasTouchScreen() ? shown : promptField).focus();
   hidden.hidden = true;
   showAnswering(isBusy);
@@ -364,7 +365,7 @@ async function answer(asked, question, { count = 1, continued } = {}) {
     problem && answers.every((one) => one.content === '' && !one.reasoning && !one.rounds);
   if (!isNothing) endAnswers(answers, endings, asking.about);
   if (count === 1 && endings[0] && asking === open) keepFork(forks[0], saidUntil(answers[0]));
-  else for (const one of forks) one.close().catch(() => {}); // with the engine
+  else for (const one of forks) one.close().catch(() => {}); // already closed with the engine
   setBusy(false);
   if (isNothing) for (const one of answers) removeLeaf(one, before);
   if (asking !== open) return; // another conversation was opened
@@ -399,7 +400,7 @@ function showAnswers(question, answers, places) {
     showElsewhere(question);
     return;
   }
-  compared = question; // the user chooses
+  compared = question; // the user will choose one of the answers
   for (const [index, one] of answers.entries()) {
     const button = makeButton(
       'Use this answer',
@@ -543,7 +544,7 @@ export async function openConversation(id, { isStill = () => true, isFirst = fal
     if (message) openEdit(message, text);
   }
   watchWriters();
-  log.dataset.conversation = about.id; // it is shown completely
+  log.dataset.conversation = about.id; // set once all messages are shown
   return true;
 }
 
@@ -602,7 +603,7 @@ export async function restore(taken) {
   const [last] = all.filter(({ deleted }) => deleted === 0).sort((a, b) => b.changed - a.changed);
   if (last && (await openConversation(last.id, { isFirst }))) return;
   const kept = asked === '' ? undefined : await store.open(asked).catch(() => undefined);
-  const { isEmpty, book } = history.state ?? {}; // from before a reload
+  const { isEmpty, book } = history.state ?? {}; // stored before a reload
   if (!kept && book) open.about.book = book;
   announce();
   log.dataset.conversation = open.about.id;
@@ -742,7 +743,7 @@ setControls((message, article) => {
   holdButtons(article); // another tab may have changed it
 }, turnTo);
 log.addEventListener('memory', async () => {
-  await untilAnswered(); // with the session that it began with
+  await untilAnswered(); // an answer ends with the session that it began with
   forgetSession();
   updateGauge();
 });

@@ -49,7 +49,7 @@ class Attempt {
    */
   constructor(engine, body, session, kind, base) {
     this.engine = engine;
-    this.key = JSON.stringify(body); // images by their ids
+    this.key = JSON.stringify(body); // contains only the ids of images
     this.messages = /** @type {import('wick-llm').ChatMessage[]} */ (body.messages);
     this.session = session;
     this.kind = kind;
@@ -140,7 +140,7 @@ class Attempt {
     this.#abort();
     await this.#ended;
     if (this.base && replaceSession(this.base, this.session)) return;
-    await this.session.close().catch(() => {}); // with the engine
+    await this.session.close().catch(() => {}); // already closed with the engine
   }
 
   #abort(reason = new DOMException('The answer is no longer needed', 'AbortError')) {
@@ -157,7 +157,7 @@ class Attempt {
 
   async drop() {
     const session = await this.stop();
-    await session.close().catch(() => {}); // with the engine
+    await session.close().catch(() => {}); // already closed with the engine
   }
 }
 

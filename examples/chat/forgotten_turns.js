@@ -44,14 +44,14 @@ async function readAgain(about) {
   const session = await forkBook(engine, path); // the rest follows the book, which is not recomputed
   const asking = engine.chat.completions.create({ ...body, session, signal: own.signal });
   const { usage } = await asking.catch((error) => {
-    session?.close().catch(() => {}); // with the engine
+    session?.close().catch(() => {}); // already closed with the engine
     throw error;
   });
   const { prompt_tokens: all, prompt_tokens_details: details } = usage;
   note('Forgotten', `${all - details.cached_tokens} of ${all} tokens were recomputed`);
   const isStill = tree === state().tree && !own.signal.aborted;
   if (isStill && session) keepFork(session, path);
-  else session?.close().catch(() => {}); // with the engine
+  else session?.close().catch(() => {}); // already closed with the engine
   if (isStill && !hasBook()) keepState(engine, about.id, messages);
 }
 

@@ -47,7 +47,7 @@ export function hubAddress() {
     const own = readValue(ADDRESS_KEY) ?? '';
     return own === '' ? DEFAULT_HUB : readAddress(own);
   } catch {
-    return DEFAULT_HUB; // unknown content
+    return DEFAULT_HUB; // the stored URL is invalid
   }
 }
 

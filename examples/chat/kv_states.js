@@ -45,7 +45,7 @@ export async function readState(id) {
   const facts = await db.get('facts', id);
   const bytes = facts && (await db.get('bytes', id));
   if (!bytes) return undefined;
-  await db.put('facts', { ...facts, used: Date.now() }).catch(() => {}); // a full disk
+  await db.put('facts', { ...facts, used: Date.now() }).catch(() => {}); // the disk may be full
   return { facts, bytes };
 }
 

@@ -49,7 +49,7 @@ function showPanel(isOpen) {
   delete document.documentElement.dataset.list; // first_paint.js
   panel.close();
   if (isOpen && isWide.matches)
-    panel.open = true; // outside the page; the focus stays
+    panel.open = true; // next to the page; the focus stays
   else if (isOpen) panel.showModal();
   placeNotice();
   const toggle = byId('open-list');
@@ -107,7 +107,7 @@ function rename(conversation, item) {
   field.addEventListener('keydown', (event) => {
     if (isEnter(event)) end(true);
     if (event.key !== 'Escape') return;
-    event.preventDefault(); // the drawer stays
+    event.preventDefault(); // keeps the drawer open
     event.stopPropagation();
     end(false);
   });
@@ -358,7 +358,7 @@ export function startList(own) {
     placeNotice();
   });
   panel.addEventListener('click', (event) => {
-    if (event.target === panel && !isWide.matches) showPanel(false); // outside the drawer
+    if (event.target === panel && !isWide.matches) showPanel(false); // a click outside the drawer
     if (event.target instanceof HTMLAnchorElement) closeDrawer();
   });
   panel.addEventListener('keydown', moveFocus);

@@ -60,6 +60,6 @@ export async function findDeadLoad() {
   const mark = readMark();
   if (!mark) return undefined;
   const { held = [] } = (await navigator.locks?.query().catch(() => undefined)) ?? {};
-  if (held.some(({ name }) => name === lockOf(mark.id))) return undefined; // another tab loads it
+  if (held.some(({ name }) => name === lockOf(mark.id))) return undefined; // another tab is loading it
   return wishOf(mark.model);
 }

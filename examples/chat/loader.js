@@ -324,7 +324,7 @@ let opened = Promise.resolve();
  * @param {Promise<unknown>} opening settles when the conversation is open
  */
 export function loadMeanwhile(opening) {
-  opened = opening.catch(() => {}); // the page reports it
+  opened = opening.catch(() => {}); // the page reports the error
   return load(builtIn);
 }
 
@@ -382,7 +382,7 @@ export async function load(wish, failed) {
     await closeEngine();
     contextOfLoaded = context;
     await begin(made, wish, template);
-    if (isNew) askToPersist(true); // a download is worth keeping
+    if (isNew) askToPersist(true); // the downloaded model should not be evicted
   } catch (error) {
     await made?.close(); // it could not generate a token
     if (isNew) await dropBad(wish, error);
@@ -476,7 +476,7 @@ async function begin(made, wish, template) {
   setReady(true, wish.isBuiltIn);
   useStates(made);
   setTimeout(keepPage, KEEP_MS);
-  learnBytes(made).catch(() => {}); // its speed is not measured then
+  learnBytes(made).catch(() => {}); // after an error, its speed is not measured
   await showFacts();
   if ('file' in wish.source) takeInLater(wish.source, keepName);
 }

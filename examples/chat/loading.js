@@ -10,9 +10,9 @@ export function showLoading(name) {
   byId('loading-what').textContent = `Loading ${name}`;
   byId('loading-facts').textContent = 'Starting';
   byId('loading-bar').removeAttribute('value');
-  byId('loading-buttons').hidden = false; // not while the page itself is starting
+  byId('loading-buttons').hidden = false; // they are hidden while the page itself is starting
   keepInView(() => {
-    byId('loading').hidden = false; // it takes up space
+    byId('loading').hidden = false; // the line takes up space
   });
 }
 

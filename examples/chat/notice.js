@@ -44,7 +44,7 @@ export function showNotice(text, back, label = 'Undo', isLasting = false) {
   undoButton.hidden = back === undefined;
   byId('dismiss-notice').hidden = isLasting;
   keepInView(() => {
-    notice.hidden = false; // it takes up space
+    notice.hidden = false; // the notice takes up space
   });
   if (isLasting) clearTimeout(timer);
   else hideLater();

@@ -63,7 +63,7 @@ async function send(text) {
       .then((one) => one.offerLarger(conversation.lastAnswer(), load))
       .catch(() => {});
   askToPersist();
-  checkRoom().catch(() => {}); // the browser does not report storage
+  checkRoom().catch(() => {}); // the browser may not report its storage space
   await showFacts().catch(() => {}); // more threads may have started; the engine may be closed
 }
 
@@ -110,7 +110,7 @@ function sendLater(text) {
 
 byId('composer').addEventListener('submit', (event) => {
   event.preventDefault();
-  if (conversation.isAnswering()) return; // the typed text stays
+  if (conversation.isAnswering()) return; // keeps the typed text
   if (current().engine) send(promptField.value);
   else sendLater(promptField.value);
 });

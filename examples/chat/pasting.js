@@ -46,7 +46,7 @@ function takePasted(event) {
   }
   if (copied.length <= PASTED_LETTERS_MAX || !into.matches('#prompt, .edit textarea')) return;
   event.preventDefault();
-  const text = copied.replaceAll(/\r\n?/g, '\n'); // as in the field, because its length determines the caret position
+  const text = copied.replaceAll(/\r\n?/g, '\n'); // as in the field, because the length determines the caret position
   const file = new File([text], 'Pasted text.txt', { type: 'text/plain' });
   if (file.size > TEXT_BYTES_MAX) {
     showNotice('The pasted text is too long for a message: the limit is 1 MB.');
@@ -56,7 +56,7 @@ function takePasted(event) {
   const replaced = into.value.slice(start, selectionEnd);
   into.setRangeText(text, start, selectionEnd, 'end');
   pasted = { into, start, end: start + text.length, replaced, value: into.value };
-  into.dispatchEvent(new Event('input', { bubbles: true })); // the caret stays after it
+  into.dispatchEvent(new Event('input', { bubbles: true })); // the caret is now after the pasted text
   offerBooks([file]);
 }
 

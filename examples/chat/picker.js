@@ -271,7 +271,7 @@ export function startPicker(loadWish, loadEncoders) {
   byId('use-hub').addEventListener('click', takeHub);
   byId('hub-address').addEventListener('keydown', (event) => {
     if (event.key !== 'Enter') return;
-    event.preventDefault(); // the dialog's own button is Load
+    event.preventDefault(); // the dialog's default button is Load
     takeHub();
   });
   byId('model-form').addEventListener('submit', (event) => {

@@ -86,7 +86,7 @@ export function newConversation(known = {}) {
 /** @param {string} text @returns {string} its first words */
 export function titleOf(text) {
   const line = text
-    .replace(/^`{3,}.*$/gm, '') // around attached text
+    .replace(/^`{3,}.*$/gm, '') // fences around attached text
     .trim()
     .replace(/\s+/g, ' ');
   if (line.length <= TITLE_LETTERS_MAX) return line;

@@ -15,14 +15,14 @@ import { toolsTold } from './tools.js';
 /** @type {Readonly<Settings>} */
 const defaults = {
   system: '',
-  temperature: undefined, // recommended for the model
+  temperature: undefined, // undefined: the value recommended for the model
   topK: 40,
   topP: 0.95,
   minP: 0.05,
   repeatPenalty: 1,
   maxTokens: 1024,
   seed: undefined,
-  context: undefined, // chosen by the engine
+  context: undefined, // undefined: chosen by the engine
   threads: undefined,
   remember: true,
   theme: '',

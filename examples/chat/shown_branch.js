@@ -40,7 +40,7 @@ function showFold(article, fold) {
 function fill(message) {
   const article = /** @type {HTMLElement} */ (articles.get(message));
   const body = /** @type {HTMLElement | null} */ (article.querySelector('.body'));
-  if (!body) return; // it is being edited
+  if (!body) return; // the message is being edited
   const isGone = isForgotten(message);
   const isAnswer = message.role === 'assistant';
   article.classList.toggle('forgotten', isGone);

@@ -19,7 +19,7 @@ export function activeBytesOf({ tensors, metadata }) {
   const share = all > 0 && used > 0 ? used / all : 1;
   const hasOutput = tensors.some(({ name }) => name === 'output.weight');
   return tensors.reduce((sum, { name, size_bytes: bytes }) => {
-    if (name === 'token_embd.weight' && hasOutput) return sum; // only one row is read
+    if (name === 'token_embd.weight' && hasOutput) return sum; // only one row of it is read
     return sum + (/_exps\b/.test(name) ? bytes * share : bytes);
   }, 0);
 }

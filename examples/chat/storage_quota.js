@@ -38,7 +38,7 @@ export async function askToPersist(isPrecious = false) {
     if (keeper.store.kind === 'memory') return;
     const as = isInstalled() ? 'installed' : 'page';
     if (localStorage.getItem(ASKED) === as) return;
-    localStorage.setItem(ASKED, as); // only once each, because some browsers prompt the user
+    localStorage.setItem(ASKED, as); // once as a page and once as an application, because some browsers prompt the user
     if ((await navigator.storage.persisted()) || (await navigator.storage.persist())) return;
     if (isSafari() && !isInstalled()) showNotice(UNKEPT);
   } catch {

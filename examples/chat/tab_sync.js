@@ -43,7 +43,7 @@ async function mergeTurn(id) {
   const turn = await keeper.store.turn(id).catch(() => undefined);
   if (!turn || open().tree !== tree) return;
   const known = find(tree, id);
-  if (known && known.writer === tab && known.state === 'writing') return; // it is written here
+  if (known && known.writer === tab && known.state === 'writing') return; // this tab is generating it
   if (known) {
     const { shown, ...said } = saidOf(turn);
     const { forgotten } = known;
@@ -67,7 +67,7 @@ async function mergeTurn(id) {
   if (!parent) return mergeAll(about.id);
   const { shown, ...said } = saidOf(turn);
   const message = insert(parent, said);
-  for (const one of parent.children) if (!isAnswering()) refresh(one); // they have arrows now
+  for (const one of parent.children) if (!isAnswering()) refresh(one); // the versions have arrows now
   refresh(message);
   refreshQuestion(parent);
   if (turn.state === 'writing') watchWriters();

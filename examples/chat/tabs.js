@@ -29,7 +29,7 @@ function takeFormer() {
     const former = sessionStorage.getItem(FORMER);
     sessionStorage.removeItem(FORMER);
     addEventListener('pagehide', leaveName);
-    addEventListener('pageshow', () => sessionStorage.removeItem(FORMER)); // the page was restored
+    addEventListener('pageshow', () => sessionStorage.removeItem(FORMER)); // the page was restored from the back/forward cache
     return former;
   } catch {
     return null; // no storage

@@ -33,7 +33,7 @@ async function openIndex() {
 const searcher = () => {
   opening ??= openIndex();
   opening.catch(() => {
-    opening = undefined; // retried with the next letter
+    opening = undefined; // retried at the next keystroke
   });
   return opening;
 };

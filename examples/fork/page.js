@@ -131,7 +131,7 @@ async function forkFrom(
 
 async function tellAll() {
   problem.hidden = true;
-  setOff(begin, true); // until the first story begins
+  setOff(begin, true); // disabled until the first story begins
   branchList.replaceChildren();
   for (const session of sessions.splice(0)) await session.close();
   const content = byId('beginning', HTMLTextAreaElement).value;

@@ -84,6 +84,6 @@ export async function idOfFolder(listing, handle) {
     ...((handle ?? found?.handle) && { handle: handle ?? found?.handle }),
   };
   const others = all.filter((one) => one.id !== id);
-  await writeSetting('folders', [own, ...others].slice(0, FOLDERS_MAX)).catch(() => {}); // a full disk
+  await writeSetting('folders', [own, ...others].slice(0, FOLDERS_MAX)).catch(() => {}); // the disk may be full
   return id;
 }

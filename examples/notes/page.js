@@ -256,7 +256,7 @@ async function embedWhileAlone(own) {
     prefix: model.prefixes.passage,
     signal: own.signal,
     onPassages: (more) => {
-      if (own.signal.aborted) return; // they were being computed when it was paused
+      if (own.signal.aborted) return; // these were computed while indexing was being paused
       count += more;
       const seconds = (performance.now() - start) / 1000;
       const rate = count / Math.max(seconds, 0.1);

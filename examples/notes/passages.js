@@ -37,7 +37,7 @@ function cut(block) {
     if (at < PASSAGE_CHARACTERS / 2) {
       at = PASSAGE_CHARACTERS;
       const code = rest.charCodeAt(at - 1);
-      if (code >= 0xd800 && code < 0xdc00) at--; // not within a character
+      if (code >= 0xd800 && code < 0xdc00) at--; // does not split a surrogate pair
     }
     pieces.push(rest.slice(0, at));
     rest = rest.slice(at);

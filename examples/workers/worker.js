@@ -5,7 +5,7 @@
 import { openOnce } from 'wick-llm/edge';
 import { createHandler } from 'wick-llm/openai';
 import wasm from 'wick-llm/wasm/wick-simd128-single.wasm';
-import extrasWasm from 'wick-llm/wasm/wick-simd128-single-extras.wasm'; // for rarer models
+import extrasWasm from 'wick-llm/wasm/wick-simd128-single-extras.wasm'; // for less common models
 import grammarWasm from 'wick-llm/wasm/wick-simd128-single-grammar.wasm'; // for grammars and tools
 
 let open;
@@ -26,7 +26,7 @@ function handlerOf(engine, env) {
   if (found) return found;
   const handle = createHandler(engine, {
     ...(env.KEY ? { keys: env.KEY } : {}),
-    queueLimit: 16, // waiting bodies use memory, too
+    queueLimit: 16, // bodies of waiting requests use memory, too
     bodyBytesMax: 1 << 18,
     onError: (error) => console.error(error),
   });

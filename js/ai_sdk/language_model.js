@@ -85,7 +85,7 @@ async function pull(chunks, maker, out) {
       if (done || parts.length > 0) return;
     }
   } catch (error) {
-    if (/** @type {any} */ (error)?.name !== 'WickError') return out.error(error); // an abort
+    if (/** @type {any} */ (error)?.name !== 'WickError') return out.error(error); // aborted
     for (const part of maker.fail(error)) out.enqueue(part);
     out.close();
   }

@@ -68,7 +68,7 @@ export class Chat {
       );
     };
     const reply = new ChatReply(begin, (message) => {
-      if (this.#running !== reply) return; // it was rejected
+      if (this.#running !== reply) return; // the reply was rejected
       this.#running = undefined;
       if (message) this.#messages = withAnswer(messages, message);
     });

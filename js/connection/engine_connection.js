@@ -205,7 +205,7 @@ export class EngineConnection {
   /** @param {FromWorker} message */
   #receive(message) {
     if (message.type === 'log') console.warn(message.text);
-    if (this.#end && message.type !== 'closed') return; // it was sent before the engine ended
+    if (this.#end && message.type !== 'closed') return; // sent before the engine ended
     switch (message.type) {
       case 'progress':
         if (this.#isLoading && message.progress.phase === 'loading') this.#startHelpersSoon();

@@ -211,7 +211,7 @@ class Handler {
     try {
       pages.push(await this.#engine.metrics({ format: 'prometheus' }));
     } catch (error) {
-      if (/** @type {any} */ (error)?.code !== 'NODATA') throw error; // ops are not timed
+      if (/** @type {any} */ (error)?.code !== 'NODATA') throw error; // NODATA: the engine was created without `metrics`
     }
     const type = { 'Content-Type': 'text/plain; version=0.0.4; charset=utf-8' };
     return new Response(labelled(pages.join(''), this.#options.instance), { headers: type });

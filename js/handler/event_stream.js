@@ -112,7 +112,7 @@ class EventSource {
   /** @param {number} ms @returns {Promise<string | undefined>} undefined if the engine's first chunk takes longer */
   async #readNext(ms) {
     this.#next ??= this.#chunks.next();
-    this.#next.catch(() => {}); // it is read later
+    this.#next.catch(() => {}); // the chunk is read later
     const next = await (this.#hasBegun ? this.#next : within(this.#next, ms));
     if (!next) return undefined;
     this.#hasBegun = true;

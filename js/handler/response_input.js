@@ -96,7 +96,7 @@ const takers = {
  */
 function takeOther(item, at, conversation) {
   const [, name, isOutput] = /^([a-z_]+)_call(_output)?$/.exec(String(item.type)) ?? [];
-  if (!name || (isOutput && name === 'computer')) return false; // a screenshot
+  if (!name || (isOutput && name === 'computer')) return false; // the output is a screenshot
   const { type, id, status, call_id: call, output, ...own } = item;
   if (isOutput) {
     checkItem({ call_id: call ?? id }, ['call_id'], at);

@@ -43,7 +43,7 @@ export async function answerTokenize(engine, body, { signal }) {
   const counted = { count: tokens.length, max_model_len: contextSize };
   if (!body.with_pieces) return { tokens, ...counted };
   const pieceOf = (/** @type {number} */ id) => engine.detokenize([id], { special: true, signal });
-  const ids = [...new Set(tokens)]; // each id once: a text may have many more tokens than the vocabulary
+  const ids = [...new Set(tokens)]; // each id only once, because a text may repeat tokens many times
   const pieces = await Promise.all(ids.map(pieceOf));
   const known = new Map(ids.map((id, index) => [id, pieces[index]]));
   return { tokens: tokens.map((id) => ({ id, piece: known.get(id) })), ...counted };

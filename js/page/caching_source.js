@@ -71,7 +71,7 @@ export async function keptSource(options, from, reports) {
   const isHttp = download?.urls.every((url) => /^https?:/.test(url));
   if (!isHttp || (cache === false && model === undefined)) return from;
   try {
-    const { openKept } = /** @type {any} */ (await import('../models.js')); // openKept is internal
+    const { openKept } = /** @type {any} */ (await import('../models.js')); // openKept is not part of the public types
     const how = { ...download, cache, signal, ...reports };
     const { description, source, invalidate } = await openKept(how);
     return { description, source: source && (async () => source), invalidate };

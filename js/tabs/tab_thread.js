@@ -159,7 +159,7 @@ export class TabThread {
     if (silentMs < LOOK_MS) return;
     this.#hall.postMessage({ ask: this.#id });
     if (silentMs > REPORT_MS && !this.#isWaiting) this.#reportWaiting();
-    if (silentMs > TAKE_OVER_MS) this.#takeOver().catch(() => {}); // it is retried
+    if (silentMs > TAKE_OVER_MS) this.#takeOver().catch(() => {}); // retried at the next check
   }
 
   #hearSign() {

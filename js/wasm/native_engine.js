@@ -609,7 +609,7 @@ export class NativeEngine {
     const types = packed ? [kvTypes[packed.kType], kvTypes[packed.vType]] : [-1, -1];
     this.#check(this.#exports.state_bytes(this.#engine, session, ...types));
     return this.#with(() => {
-      this.#state.begin(new Uint8Array(this.#heap.number(0))); // this allocation may fail
+      this.#state.begin(new Uint8Array(this.#heap.number(0))); // may throw if memory is full
       const status = this.#exports.state_save(this.#engine, session, ...types);
       const bytes = this.#state.end();
       this.#check(status);

@@ -22,7 +22,7 @@ const document = resolve(root, 'docs/architectures.md');
 
 /** @param {Uint8Array} bytes @returns {Float32Array} */
 function floatsOf(bytes) {
-  const copy = new Uint8Array(bytes); // aligned
+  const copy = new Uint8Array(bytes); // an aligned copy
   return new Float32Array(copy.buffer, 0, copy.byteLength / 4);
 }
 

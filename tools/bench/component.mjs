@@ -29,7 +29,7 @@ const [clients, tokens, rounds, runs] = [
   ...[options.clients, options.tokens, options.rounds, options.runs],
 ].map(Number);
 const PROMPT_TOKENS = 20;
-const TICK_MS = 10; // of /proc
+const TICK_MS = 10; // the resolution of times in /proc
 const model = modelFile(options.model);
 
 /** @typedef {import('../../tests/support/component_servers.mjs').Started} Started */

@@ -73,7 +73,7 @@ async function openModel(pair, contextSize) {
   const [shape, type] = pair.split(':');
   const { path } = makeModel(shape, type);
   const engine = await createEngine({ file: path, threads, contextSize, prefixCache: false });
-  await measure(engine, 16); // warms up
+  await measure(engine, 16); // warm-up
   return engine;
 }
 

@@ -1,6 +1,6 @@
-// Measures the cost of a lower-precision KV cache on real models: for each KV type the divergence from
-// an F32 KV cache in nats per token (`wick perplexity --kl`), on the text of a licence and Python
-// source code.
+// Measures the cost of a lower-precision KV cache on real models: for each KV type, the divergence
+// from an F32 KV cache in nats per token (`wick perplexity --kl`), on the text of a licence and
+// Python source code.
 //   node tools/bench/kv_quality.mjs [--models smollm2,gemma3 | file.gguf,...] [--kv f16,q8,q4,...] [--bytes 8000]
 
 import { execFileSync } from 'node:child_process';

@@ -43,7 +43,7 @@ const run = (program, args) => execFileSync(program, args, { encoding: 'utf8' })
 /** @param {string} optimization link option, placed after the library's own @returns {string} */
 function link(optimization) {
   mkdirSync(build, { recursive: true });
-  writeFileSync(join(build, 'package.json'), '{"type": "commonjs"}'); // as emcc writes programs
+  writeFileSync(join(build, 'package.json'), '{"type": "commonjs"}'); // the module format of emcc's programs
   const program = join(build, `library${optimization}.js`);
   const path = resolve(root, 'build/library/lib/pkgconfig');
   const flags = execFileSync('pkg-config', ['--cflags', '--libs', `wick-${variant}`], {

@@ -32,7 +32,7 @@ const { values: options } = parseArgs({
 const rounds = Number(options.rounds);
 const COST_MAX = 1.03;
 const STRING_TOKENS = 64;
-const STRINGS_A_ROUND = 3; // several, because they are fast
+const STRINGS_A_ROUND = 3; // several, because one takes little time
 const RECORD_TOKENS_MAX = 200;
 
 const word = { type: 'string', maxLength: 12 };

@@ -68,7 +68,7 @@ async function measureEngine(dist, { file, threads, marks }) {
   const start = now();
   const engine = await createEngine({ file, threads, ...(marks && { worker }) });
   const readyMs = now() - start;
-  await engine.tokenize('a'); // the marks arrived before the answer
+  await engine.tokenize('a'); // the marks arrive before this answer
   await engine.close();
   const relative = seen.map(([name, atMs]) => [name, atMs - start]);
   console.log(JSON.stringify({ importMs, readyMs, marks: relative, callsMs }));

@@ -94,7 +94,7 @@ function workOf(pid) {
   let isReady = false;
   for (const each of treeOf(pid)) {
     try {
-      const times = statOf(`/proc/${each}`).slice(11, 15); // its own and its ended children's
+      const times = statOf(`/proc/${each}`).slice(11, 15); // CPU times of the process and of its ended children
       ticks += times.reduce((sum, time) => sum + Number(time), 0);
       const threads = readdirSync(`/proc/${each}/task`);
       isReady ||= threads.some((id) => /[RD]/.test(statOf(`/proc/${each}/task/${id}`)[0]));
@@ -170,7 +170,7 @@ export function runUntilFailure(program, args, { cwd, env, limits }) {
       clearTimeout(timer);
       unwatch();
       child.stdout.destroy();
-      await new Promise((done) => setTimeout(done, 1)); // its last output
+      await new Promise((done) => setTimeout(done, 1)); // waits for its last output
       child.stderr.destroy();
       const [, user, system] = /cpu ([\d.]+) ([\d.]+)/.exec(errors) ?? [];
       const cpuMs = 1000 * (Number(user ?? 0) + Number(system ?? 0));
