@@ -19,7 +19,7 @@ const ids = Object.entries(parts).flatMap(([part, count]) =>
 
 /**
  * @param {string} report output of a test program
- * @returns {Map<string, Outcome[]>} by case id
+ * @returns {Map<string, Outcome[]>} the outcomes by case id
  */
 function readOutcomes(report) {
   /** @type {Map<string, Outcome[]>} */

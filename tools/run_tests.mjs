@@ -209,7 +209,7 @@ const hasFailed = ({ counts, failures }) =>
  * Reruns a phase's failed browser files, one at a time.
  * @param {Phase} phase
  * @param {Report} report
- * @param {Map<string, Outcome>} outcomes receive the second results
+ * @param {Map<string, Outcome>} outcomes receives the second results
  * @returns {Promise<string[]>} lines about the first failures
  */
 async function runAgain({ level, files }, report, outcomes) {

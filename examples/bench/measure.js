@@ -12,7 +12,7 @@ import { modelUrl } from 'wick-llm-demo-model';
 /**
  * @typedef {{model: string, source: ModelSource | undefined, threads: number[], prompts: number[],
  *   tokens: number, repetitions: number}} Plan `source` undefined: the built-in model
- * @typedef {{prefill: number, decode: number, ttftMs: number}} Sample tokens/s
+ * @typedef {{prefill: number, decode: number, ttftMs: number}} Sample in tokens/s
  * @typedef {{threads: number, promptTokens: number, tokens: number, loadMs: number,
  *   samples: Sample[]}} Run
  * @typedef {{runs: Run[], info: EngineInfo | undefined, metrics: EngineMetrics | undefined,

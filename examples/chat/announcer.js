@@ -11,7 +11,7 @@ const SENTENCES = /^[\s\S]*(?:[.!?…:]["”')\]]*\s|[\n。！？])/u;
 
 const announcer = byId('announcer');
 
-/** @param {string} text after the announced text */
+/** @param {string} text the text that has not been announced yet */
 function say(text) {
   if (text.trim() === '') return;
   announcer.append(`${text.replace(/[*_`#|]+/g, ' ').trim()} `);

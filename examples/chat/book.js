@@ -81,7 +81,12 @@ export function bookSession(engine, path) {
   return fits.reverse().sort((a, b) => b.path.length - a.path.length)[0]?.session ?? base;
 }
 
-/** Forks the session that has read the book, to ask something outside the conversation. @param {Engine} engine @param {Message[]} path @returns {Promise<Session | undefined>} to close */
+/**
+ * Forks the session that has read the book, to ask something outside the conversation.
+ * @param {Engine} engine
+ * @param {Message[]} path
+ * @returns {Promise<Session | undefined>} a fork, which the caller closes
+ */
 export const forkBook = async (engine, path) => bookSession(engine, path)?.fork();
 
 /**

@@ -110,7 +110,7 @@ export class BookReading {
    * @param {string} model its name
    * @param {string} book
    * @param {Kind} kind
-   * @param {() => void} tell called after progress
+   * @param {() => void} tell called after each step of progress
    */
   constructor(engine, model, book, kind, tell) {
     this.engine = engine;

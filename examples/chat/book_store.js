@@ -135,8 +135,8 @@ export async function keepReading(reading, bytes) {
  * Reads in one transaction the part that a model has read and its state: another tab, or a page that
  * is being closed, may store more in the meantime.
  * @param {string} key
- * @returns {Promise<{reading: Reading, bytes?: Uint8Array<ArrayBuffer>} | undefined>} without bytes
- * if pieces of it are missing
+ * @returns {Promise<{reading: Reading, bytes?: Uint8Array<ArrayBuffer>} | undefined>} `bytes` is
+ * missing if any of its pieces are
  */
 export async function readState(key) {
   const transaction = (await open()).transaction(['readings', 'pieces']);

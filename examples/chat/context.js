@@ -193,7 +193,7 @@ const tokensOf = (engine, messages) => engine.tokenize(messages, toolsOfPrompt()
 /**
  * Drops tokens from a session that are no longer in its conversation.
  * @param {Session} session
- * @param {number[]} wanted its tokens afterwards
+ * @param {number[]} wanted the tokens that remain
  */
 async function dropMiddle(session, wanted) {
   const had = [...(await session.tokens())];

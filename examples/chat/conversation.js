@@ -78,7 +78,7 @@ let open = { about: newConversation(), tree: newTree() };
 let compared;
 /** @type {AbortController | undefined} */
 let running;
-/** The check whether there is room for a question. */
+/** Whether the page is checking that a question fits. */
 let isMeasuring = false;
 /** The question that did not fit the context. */
 let offered = '';
@@ -245,7 +245,7 @@ export function goTo(message) {
   articles.get(message)?.scrollIntoView();
 }
 
-/** Redraws everything after a place. @param {Place} place */
+/** Redraws all messages after a place in the tree. @param {Place} place */
 export function redraw(place) {
   compared = undefined;
   showAfter(place);
@@ -661,7 +661,7 @@ export async function say(text) {
 /**
  * @param {string} text
  * @param {boolean} [isStart] whether the model reads nothing before it
- * @param {string} [fold] except this summary
+ * @param {string} [fold] a summary that the model still reads
  */
 async function askNext(text, isStart, fold) {
   if (running || !engine) return;

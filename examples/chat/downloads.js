@@ -24,7 +24,7 @@ const LIST = 'wick-chat-downloads';
 const SPEED_MS = 3000;
 const PULSE_MS = 1000;
 
-/** @type {Map<string, Download>} by their addresses */
+/** @type {Map<string, Download>} by URL */
 const downloads = new Map();
 const news = new EventTarget();
 

@@ -95,7 +95,7 @@ function wanted(text) {
   return { body: bodyFor({ question, count: 1, suits }), path: saidUntil(question) };
 }
 
-/** @param {number} own the plan */
+/** @param {number} own the plan's number */
 const isVoid = (own) => own !== turn || reasonOff() !== '' || now().isRunning || !now().engine;
 
 async function load() {
@@ -119,7 +119,7 @@ function plan() {
   return undefined;
 }
 
-/** @param {number} own the plan @param {string} text of the draft */
+/** @param {number} own the plan's number @param {string} text of the draft */
 async function begin(own, text) {
   const { beginDraft } = await load();
   const { engine } = now();

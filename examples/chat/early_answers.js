@@ -43,7 +43,7 @@ class Attempt {
   /**
    * @param {Engine} engine
    * @param {Body} body
-   * @param {Session} session that becomes this conversation
+   * @param {Session} session that processes this conversation
    * @param {'draft' | 'followUp'} kind
    * @param {Session} [base] the conversation's own session, from which it was forked
    */

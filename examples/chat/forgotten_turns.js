@@ -111,7 +111,7 @@ async function mark(meant, known, at) {
   await change(about, question);
 }
 
-/** @param {Message} question @param {Conversation} about @param {number} at when */
+/** @param {Message} question @param {Conversation} about @param {number} at the time */
 export async function forget(question, about, at) {
   const isOnly = !shownAfter(state().tree).some(
     (one) => one !== question && one.parent !== question,

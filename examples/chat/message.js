@@ -46,7 +46,7 @@ export function keepInView(change) {
 /**
  * Renders the first piece immediately, and then at most once a frame, however many tokens arrive.
  * @param {HTMLElement} body
- * @param {string} [text] the present text
+ * @param {string} [text] the text that is already shown
  */
 export function makeRenderer(body, text = '') {
   let frame = 0;

@@ -20,7 +20,11 @@ export const pairs = [
   ['bad', 'bad-back'],
 ];
 
-/** @param {string} css @param {RegExp} selector of the rule's start @returns {[string, string][]} names without `--`, values */
+/**
+ * @param {string} css
+ * @param {RegExp} selector of the rule's start
+ * @returns {[string, string][]} pairs of a name, without `--`, and a value
+ */
 function propertiesOf(css, selector) {
   const start = css.search(selector);
   if (start < 0) throw new Error(`look.css has no rule ${selector}`);
@@ -48,7 +52,7 @@ function luminance(colour) {
   return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
 }
 
-/** @param {string} one @param {string} other @returns {number} 1 to 21 */
+/** @param {string} one @param {string} other @returns {number} their contrast, from 1 to 21 */
 export function contrast(one, other) {
   const [low, high] = [luminance(one), luminance(other)].sort((a, b) => a - b);
   return (high + 0.05) / (low + 0.05);

@@ -57,7 +57,7 @@ export const readVectors = async (model, folder) =>
 /** @param {Note} note */
 export const writeNote = async (note) => void (await (await open()).put('notes', note));
 
-/** @param {Vectors[]} all atomically */
+/** @param {Vectors[]} all stored in one transaction */
 export async function writeVectors(all) {
   const transaction = (await open()).transaction('vectors', 'readwrite');
   const done = transaction.done; // rejects with the reason why a transaction failed, such as a full disk

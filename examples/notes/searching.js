@@ -5,7 +5,7 @@ import { firstWords } from '../shared/query.js';
 
 /** @typedef {import('./database.js').Note} Note */
 /** @typedef {import('./database.js').Vectors} Vectors */
-/** @typedef {{note: Note, index: number, score: number, words: string[]}} Hit `index`: of the passage */
+/** @typedef {{note: Note, index: number, score: number, words: string[]}} Hit `index`: the passage's index */
 
 const HITS_MAX = 20;
 /** The maximum number of hits per note, so that a long note does not fill the list. */

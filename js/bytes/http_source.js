@@ -29,7 +29,7 @@ const TITLE_MS = 30_000;
 
 /**
  * @typedef {object} HttpOptions
- * @property {string[]} urls absolute
+ * @property {string[]} urls absolute URLs
  * @property {Record<string, string>} headers
  * @property {number} retries the number of consecutive attempts to resume a broken download
  * @property {number} stallMs a connection that delivers no byte for this long counts as broken; 0: never
@@ -494,7 +494,7 @@ class NoSuchRange extends WickError {
 /**
  * @template T
  * @param {Promise<T>} promise
- * @param {number} limitMs 0: none
+ * @param {number} limitMs 0: no limit
  * @param {AbortSignal} [cancelled] also ends the wait
  * @returns {Promise<T>}
  */

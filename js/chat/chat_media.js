@@ -50,7 +50,7 @@ async function changed(messages, change) {
  * Decodes content that could not be copied. Content that cannot be decoded is left unchanged, and
  * the request rejects it.
  * @param {Engine} engine
- * @param {ChatMessage[]} messages copies
+ * @param {ChatMessage[]} messages copies of the caller's messages
  * @returns {Promise<ChatMessage[]>}
  */
 export const settledMessages = (engine, messages) =>

@@ -14,7 +14,7 @@ export class Turns {
   #units = 0;
   #lastMs = nowMs();
 
-  /** @param {{parameters?: number, layers?: number} | null | undefined} shape the model's */
+  /** @param {{parameters?: number, layers?: number} | null | undefined} shape the model's dimensions */
   constructor(shape) {
     const { parameters = 0, layers = 1 } = shape ?? {};
     const products = Math.max(1, parameters / Math.max(1, layers));

@@ -55,7 +55,7 @@ export class Choice {
   }
 
   /**
-   * @param {string} chunk its text
+   * @param {string} chunk the chunk's text
    * @param {boolean} isLast
    * @param {number} alternatives the number of alternatives for each token
    */

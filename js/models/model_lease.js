@@ -19,7 +19,7 @@ const LOOK_MS = 200;
  * for one.
  */
 const REPORT_MS = 3000;
-/** After this long it counts as frozen, and another tab takes over its lease. */
+/** After this long, the tab counts as frozen, and another one takes over its lease. */
 const TAKE_OVER_MS = 12_000;
 const PIECE_BYTES = 1 << 20;
 

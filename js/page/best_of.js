@@ -25,7 +25,7 @@ const score = ({ logprob, tokens }) => logprob / Math.max(1, tokens.length);
 
 /**
  * @param {PieceReader[]} readers of the completions, with logprobs
- * @returns {Promise<Beam[]>} all of them, best first
+ * @returns {Promise<Beam[]>} all completions, best first
  */
 export async function readAll(readers) {
   const completions = await Promise.all(readers.map(read)).catch((error) => {

@@ -36,7 +36,7 @@ export function namedSource(options) {
 /**
  * Returns the source of the mmproj file: the file in the model's repository on the hub (`true`), a name on the hub, or any
  * other form that a model may have.
- * @param {EngineOptions} options those with `mmproj`
+ * @param {EngineOptions} options that include `mmproj`
  * @returns {ModelLocation}
  */
 export function mmprojSource(options) {

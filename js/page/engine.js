@@ -193,7 +193,7 @@ export class Engine {
   /**
    * Decodes a part of a message once, for several requests.
    * @param {any} part
-   * @returns {Promise<any>} with pixels or samples
+   * @returns {Promise<any>} a part with pixels or samples
    */
   async decodeMedia(part) {
     return decodedPart(part, this.#connection.decoders ?? {});

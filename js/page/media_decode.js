@@ -11,8 +11,8 @@ import { MEDIA_RATE as RATE } from './media_parts.js';
 /** @typedef {import('../wasm/media_table.js').Medium} Medium */
 /** @template T @typedef {T extends unknown ? Omit<T, 'place'> : never} Placeless */
 /** @typedef {Placeless<Medium>} Content */
-/** @typedef {{width: number, height: number, data: ArrayLike<number>}} Pixels three or four bytes each */
-/** @typedef {{samples: Float32Array, sampleRate: number}} Sound mono */
+/** @typedef {{width: number, height: number, data: ArrayLike<number>}} Pixels with three or four bytes each */
+/** @typedef {{samples: Float32Array, sampleRate: number}} Sound in mono */
 
 /** The maximum number of pixels in an image, as in the engine. */
 const PIXELS_MAX = 2 ** 28;

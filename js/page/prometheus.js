@@ -80,7 +80,7 @@ const by = (label, values) =>
     Object.entries(values).map(([name, value]) => [`{${label}="${name}"}`, value]),
   );
 
-/** @param {EngineStats} stats @returns {string} in Prometheus' text format */
+/** @param {EngineStats} stats @returns {string} the counters in Prometheus' text format */
 export function prometheusOf(stats) {
   return seriesOf(stats)
     .map(([name, help, type, values]) => {

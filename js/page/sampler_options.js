@@ -16,7 +16,7 @@ const numbers = Object.entries(samplingNumbers);
  */
 export const samplerNames = { ...samplingNumbers, samplers: null, drySequenceBreakers: null };
 
-/** @param {unknown} samplers names @returns {string | undefined} their letters */
+/** @param {unknown} samplers names of samplers @returns {string | undefined} their letters */
 function orderOf(samplers) {
   if (samplers === undefined || samplers === null) return undefined;
   if (areSamplers(samplers)) return samplers.map((name) => samplerLetters[name]).join('');

@@ -1,4 +1,4 @@
-// js/pipeline/media.js — the pipelines image-text-to-text and automatic-speech-recognition.
+// js/pipeline/media.js — the image-text-to-text and automatic-speech-recognition pipelines.
 
 import { WickError } from '../index.js';
 import { answersOf, isChat, takerOf, textGeneration } from './text_generation.js';

@@ -1,4 +1,4 @@
-// js/pipeline/text_generation.js — the pipeline text-generation: one or several texts or chats.
+// js/pipeline/text_generation.js — the text-generation pipeline, for one or several texts or chats.
 
 import { WickError } from '../index.js';
 import { settingsOf } from './generation_options.js';

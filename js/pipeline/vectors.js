@@ -1,4 +1,4 @@
-// js/pipeline/vectors.js — the pipelines feature-extraction and text-classification.
+// js/pipeline/vectors.js — the feature-extraction and text-classification pipelines.
 
 import { WickError } from '../index.js';
 import { tensorOf } from './tensor.js';

@@ -39,7 +39,12 @@ export class Conversation {
   /** The number of tokens of all messages. */
   usage = 0;
 
-  /** @param {Engine} engine @param {Session} session @param {Options} options @param {number} window tokens */
+  /**
+   * @param {Engine} engine
+   * @param {Session} session
+   * @param {Options} options
+   * @param {number} window the context size in tokens
+   */
   constructor(engine, session, options, window) {
     this.#engine = engine;
     this.#session = session;

@@ -155,7 +155,11 @@ export class Passed {
     return address;
   }
 
-  /** @param {string | Uint8Array} text @returns {{address: number, sizeBytes: number}} UTF-8, terminated */
+  /**
+   * @param {string | Uint8Array} text
+   * @returns {{address: number, sizeBytes: number}} UTF-8 with a terminating zero, which the size
+   * does not count
+   */
   text(text) {
     const bytes =
       typeof text === 'string' ? encoder.encode(`${text}\0`) : Uint8Array.from([...text, 0]);

@@ -519,17 +519,17 @@ export class NativeEngine {
     this.#exports.request_go_on(this.#engine, id);
   }
 
-  /** @returns {number} passes that have begun */
+  /** @returns {number} the number of passes that have begun */
   passes() {
     return this.#exports.passes(this.#engine);
   }
 
-  /** @returns {any} include/wick.h's wick_stats_json */
+  /** @returns {any} the object of wick_stats_json (include/wick.h) */
   stats() {
     return this.#json(this.#exports.stats_json);
   }
 
-  /** @returns {any} include/wick.h's wick_pages_json, without the map of pages */
+  /** @returns {any} the object of wick_pages_json (include/wick.h), without the map of pages */
   kvStats() {
     return this.#json(this.#exports.kv_json, [0]);
   }

@@ -195,7 +195,7 @@ export class MediaDesk {
   /**
    * Feeds the next rows of an image.
    * @param {number} number
-   * @returns {boolean} whether there were any
+   * @returns {boolean} whether any rows were left
    */
   #feed(number) {
     const image = this.#unfed.get(number);

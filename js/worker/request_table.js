@@ -104,7 +104,7 @@ export class RequestTable {
 
   /**
    * Adds the requests that are waiting here to the engine's stats.
-   * @param {any} stats wick_stats_json
+   * @param {any} stats the object of wick_stats_json
    */
   addTo({ requests, ...stats }) {
     const waiting = requests.waiting + this.#waiting.count + this.#heldCount + this.reserved;

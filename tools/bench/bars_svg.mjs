@@ -22,7 +22,7 @@ const STYLE = styleOf(
   '.bar2 { fill: #6a737d }',
 );
 
-/** @typedef {{name: string, values: (number | undefined)[]}} Group one value for each series */
+/** @typedef {{name: string, values: (number | undefined)[]}} Group with one value for each series */
 /** @typedef {{title: string, groups: Group[]}} Panel */
 
 /** @param {string[]} series */

@@ -74,7 +74,7 @@ function cosine(a, b) {
 }
 
 /** @typedef {{ms: number, vectors: number[][]}} Embedded */
-/** @typedef {{clock: number, processor: number}} Sample milliseconds */
+/** @typedef {{clock: number, processor: number}} Sample in milliseconds */
 
 /**
  * Returns the CPU time of all pages so far. On a shared machine it is more reliable than the clock,

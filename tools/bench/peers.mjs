@@ -137,7 +137,7 @@ class Clock {
  * @param {Bench} bench
  * @param {Task} task
  * @param {string} peer
- * @param {Record<string, Peer>} sides filled
+ * @param {Record<string, Peer>} sides receives the opened side
  */
 async function prepare(bench, { shape, type, threads }, peer, sides) {
   const { name, path } = makeModel(shape, type);
@@ -156,7 +156,7 @@ async function prepare(bench, { shape, type, threads }, peer, sides) {
 /**
  * @param {Bench} bench
  * @param {Task} task
- * @param {Record<string, Peer>} sides is filled, so that the caller can close them
+ * @param {Record<string, Peer>} sides receives the opened sides, so that the caller can close them
  * @returns {Promise<Outcome>}
  */
 async function compareSpeed(bench, task, sides) {

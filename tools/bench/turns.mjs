@@ -31,7 +31,7 @@ export const reasonOf = (error) =>
  * Runs a step for each side, one after the other. A side whose step fails is dropped, and
  * the reason is recorded. The caller checks whether enough sides are left.
  * @param {string[]} names of the sides
- * @param {Record<string, string>} failures reasons by side: added to
+ * @param {Record<string, string>} failures reasons by side; new ones are added here
  * @param {(name: string) => Promise<void>} step
  */
 export async function doEach(names, failures, step) {
@@ -48,7 +48,7 @@ export async function doEach(names, failures, step) {
 /**
  * @template T
  * @param {string[]} names the first is compared with the others; rounds end when it or all others have failed
- * @param {Record<string, string>} failures reasons by side: added to
+ * @param {Record<string, string>} failures reasons by side; new ones are added here
  * @param {{rounds: number, hasTimeFor: (round: number, roundMs: number) => boolean,
  *   measure: (name: string, round: number) => Promise<T>}} how
  * @returns {Promise<Record<string, T[]>>} the measurements of the sides that did not fail in any round

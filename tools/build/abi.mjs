@@ -25,7 +25,7 @@ export function abiOf(header) {
   return major === '0' ? `0.${minor}` : major;
 }
 
-/** @param {string} header @returns {string} without comments */
+/** @param {string} header @returns {string} the header without comments */
 export const bare = (header) => header.replace(/ *\/\/.*$/gm, '').replace(/^\s*\n/gm, '');
 
 /** @param {string} program @param {string[]} args */

@@ -153,7 +153,10 @@ const tableOfC = (name, columns, rows) => [
   ...rows.map((row, index) => `  X(${row})${index === rows.length - 1 ? '' : ' \\'}`),
 ];
 
-/** @param {NumberOption} option @returns {[least: string, most: string, kind: string]} of a command-line option */
+/**
+ * @param {NumberOption} option
+ * @returns {[least: string, most: string, kind: string]} the range of a command-line option
+ */
 function rangeOfArgument({ type, min, max }) {
   if (type === 'f32') return [floatOf(min), floatOf(max ?? FLOAT_MAX), 'ARGS_F32'];
   // of an int32_t if it may be -1

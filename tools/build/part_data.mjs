@@ -125,7 +125,7 @@ function functionsOf(bytes) {
 }
 
 /**
- * @param {Buffer} bytes linked
+ * @param {Buffer} bytes the linked module
  * @param {number[]} owners
  * @returns {Uint8Array} the readers of each byte of the file's data: MAIN, and 1 << part
  */
@@ -158,9 +158,9 @@ function readersOf(bytes, owners) {
 /**
  * Removes data that only one part reads from the constant data at the beginning of the linked data,
  * and leaves zeros in its place.
- * @param {Buffer} bytes linked; changed
+ * @param {Buffer} bytes the linked module, which is changed
  * @param {number[]} owners the part of each defined function, or -1
- * @param {number} parts their number
+ * @param {number} parts the number of parts
  * @param {number} address of the constant data
  * @returns {Piece[][]} the data of each part
  */

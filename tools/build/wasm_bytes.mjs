@@ -70,7 +70,7 @@ export class Reader {
   }
 }
 
-/** @typedef {{id: number, begin: number, body: number, end: number}} Section `body`: after its size */
+/** @typedef {{id: number, begin: number, body: number, end: number}} Section `body`: the offset after its size */
 
 /** @param {Buffer} bytes a module @returns {Section[]} */
 export function sectionsOf(bytes) {

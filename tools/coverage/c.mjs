@@ -10,7 +10,7 @@ import { exportCounts, programs, runCounted } from './profiles.mjs';
 
 const profiles = join(root, 'build/coverage/c');
 
-/** @returns {Promise<Map<string, Counts>>} by folder */
+/** @returns {Promise<Map<string, Counts>>} the counts by folder */
 export async function coverC() {
   rmSync(profiles, { recursive: true, force: true });
   mkdirSync(profiles, { recursive: true });

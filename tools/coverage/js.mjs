@@ -34,7 +34,7 @@ function gather(tree, folder) {
   return coverage;
 }
 
-/** @returns {Map<string, import('./c.mjs').Counts>} by folder */
+/** @returns {Map<string, import('./c.mjs').Counts>} the counts by folder */
 export function coverJs() {
   const place = new Place(join(root, 'build/coverage/js'));
   const folder = join(place.folder, 'v8');

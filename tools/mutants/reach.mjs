@@ -13,7 +13,7 @@ import { hashOf, isOfNode, root } from './trial.mjs';
 
 /**
  * @param {string} text output of `llvm-cov export -format=lcov`: "SF:" and a file, then "DA:line,count" for each line
- * @returns {Lines} of src/
+ * @returns {Lines} the lines of sources in src/
  */
 export function linesOf(text) {
   /** @type {Lines} */

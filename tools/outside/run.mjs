@@ -35,7 +35,7 @@ function parseExact(text) {
   );
 }
 
-/** @param {unknown} value of parseExact @returns {string} */
+/** @param {unknown} value parsed by parseExact @returns {string} */
 const textOf = (value) => JSON.stringify(value).replaceAll(NUMBERS, '$1');
 
 const NUMBER = '\ue000';
