@@ -101,8 +101,8 @@ export interface EngineSettings {
   stallMs?: number;
   /**
    * Whether a model that has a URL is stored for the next visit (in the store of `wick-llm/models`). True by
-   * default for `model`, and in pages unless `fetch` or `directoryOnly` is given; otherwise false. 'only' sends no
-   * request: a model that is not stored rejects with NOT_FOUND.
+   * default for `model`, and in pages unless `fetch` or `directoryOnly` is set; otherwise false.
+   * 'only' sends no request: a model that is not stored rejects with NOT_FOUND.
    */
   cache?: boolean | 'only';
   /** The hub of `model`; https://huggingface.co without a token by default. */
@@ -116,9 +116,9 @@ export interface EngineSettings {
   /**
    * Number of compute threads, 1 to 64. By default half of the processors, at most 8, or 1 if memory cannot be
    * shared; the first passes then measure whether all of them, half of them or only one is fastest
-   * (`info().threadsUsed`). A given number is used unchanged, up to twice the number of processors (8 if there are
-   * fewer than four); a larger number is reduced with a warning. `info().threads` counts the threads that have
-   * started.
+   * (`info().threadsUsed`). A number that you set is used unchanged, up to twice the number of
+   * processors (8 if there are fewer than four); a larger number is reduced with a warning.
+   * `info().threads` counts the threads that have started.
    */
   threads?: number;
   // begin engine options: generated from include/options.mjs

@@ -58,7 +58,7 @@ export interface HubOptions {
 }
 
 export interface GetOptions {
-  /** Pauses the download: stored chunks stay, and the next `get` resumes there. */
+  /** Pauses the download: stored chunks are kept, and the next `get` resumes there. */
   signal?: AbortSignal | null;
   onProgress?: (progress: KeepProgress) => void;
   /** Expected SHA-256 of the file. A file with a different hash is rejected (CORRUPT). */
@@ -104,7 +104,7 @@ export interface ModelCheck {
   state: 'same' | 'newer' | 'unknown';
   /** Why it is unknown. */
   reason?: string;
-  /** The stored model, which stays unchanged. */
+  /** The stored model, which is not changed. */
   entry: ModelEntry;
 }
 
@@ -274,7 +274,7 @@ export interface ModelStore extends Omit<EventTarget, 'addEventListener' | 'remo
    */
   persist(): Promise<boolean>;
   /**
-   * Ends downloads; stored chunks stay.
+   * Ends downloads; stored chunks are kept.
    *
    * @example
    * const store = await openModels({ folder });

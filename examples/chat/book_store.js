@@ -1,6 +1,6 @@
 // examples/chat/book_store.js — books in IndexedDB: information about each, its text, and the
 // states of models that have read it. A state is stored in pieces, which are replaced together: the
-// old one stays until the new one is complete.
+// old one is kept until the new one is complete.
 
 import { Connection } from './open_in_time.js';
 
@@ -10,7 +10,8 @@ const PIECE_BYTES = 4 << 20;
 const DELETED_MS_MAX = 30 * 24 * 3600e3;
 
 /**
- * `savedMs` is the reading time that opening it has saved; `deleted` is when it was deleted, or 0.
+ * `savedMs` is the total reading time saved by opening the book; `deleted` is when it was deleted,
+ * or 0.
  * @typedef {{id: string, version: 1, title: string, letters: number, created: number, deleted: number,
  *   savedMs: number, opened: number}} Book
  */
@@ -201,7 +202,7 @@ export async function removeOldBooks() {
 
 /**
  * Returns the keys. The first one signs; the others were replaced, but their signatures are still accepted.
- * @returns {Promise<any[]>} the newest first
+ * @returns {Promise<any[]>} the keys, the newest first
  */
 export const listKeys = async () =>
   (await (await open()).getAll('keys')).sort((a, b) => b.since - a.since);
@@ -210,7 +211,7 @@ export const listKeys = async () =>
  * @param {any} key
  * @param {boolean} [isFirst] whether to keep a key that exists already, such as one from another
  * tab
- * @returns {Promise<any>} the stored one
+ * @returns {Promise<any>} the stored key
  */
 export async function addKey(key, isFirst = false) {
   const transaction = (await open()).transaction('keys', 'readwrite');

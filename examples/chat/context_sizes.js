@@ -19,9 +19,9 @@ export const reachableBytes = ({ limitBytes, mostBytes }, deviceBytes) =>
   deviceBytes === undefined ? limitBytes : Math.min(mostBytes, deviceBytes);
 
 /**
- * @param {{trained: number, now: number, bytesPerToken: number, totalBytes: number}} model its
- * current context has `now` tokens
- * @param {number} limitBytes the memory that it may have
+ * @param {{trained: number, now: number, bytesPerToken: number, totalBytes: number}} model the
+ * model, whose current context has `now` tokens
+ * @param {number} limitBytes the engine's memory limit
  * @returns {Size[]} the sizes: the default one first, the trained one last
  */
 export function sizesOf({ trained, now, bytesPerToken, totalBytes }, limitBytes) {

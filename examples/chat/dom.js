@@ -57,8 +57,8 @@ export function makeButton(text, action, className = '') {
 }
 
 /**
- * Makes a button for an action that cannot be undone, which requires a second click. The second click of
- * a double click does not count.
+ * Makes a button for an action that cannot be undone, which requires a second click. The second
+ * click of a double click is ignored.
  * @param {string} text
  * @param {() => void} action
  * @param {string} [className]

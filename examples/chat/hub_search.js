@@ -10,7 +10,7 @@ const RESULTS_MAX = 12;
 const PAGES_MAX = 10;
 
 /**
- * Sets the hub that is searched for models and from which they are downloaded.
+ * Sets the hub for searching and downloading models.
  * @param {string} typed a URL; empty for the default hub
  * @throws {Error} with the reason why it cannot be used
  */

@@ -1,5 +1,5 @@
-// examples/chat/open_in_time.js — opens a browser database or reports that the browser's storage does
-// not respond; and a connection that reopens the database after it was lost.
+// examples/chat/open_in_time.js — opens a browser database, or reports that the browser's storage
+// does not respond. A connection reopens the database after losing it.
 
 import { openDB } from 'idb';
 

@@ -57,7 +57,7 @@ export async function openStore() {
   }
   try {
     const store = await openDisk();
-    await takeUp(store).catch(() => {}); // if storage is full, it stays where it is
+    await takeUp(store).catch(() => {}); // if storage is full, the input stays in the journal
     keeper.use(store);
     removeOld(store).catch(() => {});
     // if the storage is full, the next visit tries again

@@ -30,7 +30,7 @@ export const temperatureOf = (wish) =>
   models.find(({ url }) => wish && keyOf(wish) === url)?.temperature ?? 0.7;
 
 /**
- * Returns whether it has encoders that are not a file, which would be lost when the page is reloaded.
+ * Returns whether it names encoders that can be loaded again after a reload, unlike a user's file.
  * @param {unknown} mmproj
  * @returns {mmproj is string | true}
  */

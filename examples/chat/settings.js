@@ -113,7 +113,7 @@ function showTheme() {
 }
 
 function fillForm() {
-  // its sizes arrive with the model's information
+  // the sizes arrive with the model's information
   const wanted = String(contextWanted() ?? '');
   /** @type {HTMLElement} */ (field('context')).replaceChildren(
     new Option(wanted ? `${wanted} tokens` : 'default', wanted),

@@ -128,8 +128,8 @@ function freeing(what, free) {
 }
 
 /**
- * Deletes data that can be recreated at the cost of time.
- * @returns {Promise<boolean>} whether there was something
+ * Deletes data that can be recomputed.
+ * @returns {Promise<boolean>} whether anything was deleted
  */
 export async function makeRoom() {
   const { bytes } = await sizeOfStates().catch(() => ({ bytes: 0 }));
@@ -182,7 +182,7 @@ async function onTrouble(error) {
   );
 }
 
-/** Called after an answer: checks whether there is room for the next ones. */
+/** Called after an answer: checks whether there is room for further answers. */
 export async function checkRoom() {
   if (trouble || !navigator.storage?.estimate) return;
   const { usage = 0, quota = 0 } = await navigator.storage.estimate();

@@ -89,7 +89,7 @@ export class Store {
   // ---- messages ----
 
   /**
-   * Stores a question. A message in a conversation that another tab has deleted restores it.
+   * Stores a question. A new message restores a conversation that another tab has deleted.
    * @param {Conversation} conversation
    * @param {Turn} question
    * @param {{draft?: string, known?: Turn[]}} [options] `draft`: the draft that becomes this

@@ -2,7 +2,10 @@
 
 import { newId } from './records.js';
 
-/** The stored record. @typedef {{kind: 'conversation' | 'turn' | 'gone', conversation: string, id?: string}} News */
+/**
+ * Describes a stored record.
+ * @typedef {{kind: 'conversation' | 'turn' | 'gone', conversation: string, id?: string}} News
+ */
 
 const LOCK = 'wick-chat-tab ';
 const FORMER = 'wick-chat-tab';

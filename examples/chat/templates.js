@@ -24,7 +24,7 @@ export const trial = [
 ];
 
 /**
- * Returns the model's key, which for a file is the same before it is stored and in the store.
+ * Returns the model's key, which for a file is the same before and after it is stored.
  * @param {Wish} wish
  * @returns {string}
  */

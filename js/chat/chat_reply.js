@@ -175,7 +175,7 @@ class MessageParts {
     /** @type {ChatMessage} */
     const message = { role: 'assistant', content: this.#content };
     if (this.#reasoning !== '') message.reasoning_content = this.#reasoning;
-    // calls of a truncated or malformed reply do not count
+    // calls of a truncated or malformed reply are left out
     if (this.#finish === 'tool_calls') message.tool_calls = this.#calls;
     const { prompt_tokens = 0, completion_tokens = this.#pieces } = this.#usage ?? {};
     const cachedTokens = this.#usage?.prompt_tokens_details.cached_tokens ?? 0;

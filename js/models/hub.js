@@ -158,7 +158,7 @@ function modelsAmong(files) {
   return main.length > 0 ? main : models;
 }
 
-/** The preferred types if none is given, best first: small, and good for their size. */
+/** The preferred types if the name contains none, best first: small files with good quality for their size. */
 const PREFERRED = [TYPE, 'Q4_K_S', 'Q4_K_XL', 'Q4_0', 'Q5_K_M', 'Q8_0', 'Q6_K', 'Q4_1', 'IQ4_XS'];
 const LARGE = /(^|[-_./])(BF16|F16|F32)([-_./]|$)/i;
 

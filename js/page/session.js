@@ -1,5 +1,5 @@
 // js/page/session.js — a session: text that continues from call to call. The engine keeps its KV cache, so
-// nothing is computed twice. Forks share them.
+// nothing is computed twice. Forks share the cache.
 
 import { unlessAborted } from '../base/abort_signals.js';
 import { bytesOfBlob } from '../base/blob_bytes.js';

@@ -1,5 +1,5 @@
 // js/storage/saved_states.js — saved states: in browsers in the origin private file system, in Node and Deno in files.
-// The old file stays until the new one is complete, if the system supports that.
+// The old file is kept until the new one is complete, if the system supports that.
 
 import { argumentError } from '../base/errors.js';
 import { canWriteHere, readFile, storageError, writeFile } from './browser_files.js';

@@ -3,8 +3,8 @@
 //   node tools/bench/wide.mjs [--shape qwen3-8b] [--type q4_k_m] [--folder /tmp] [--hosts node,chromium]
 //     [--simd simd128,relaxed] [--threads 2] [--tokens 6] [--model FILE]
 // Writes the model into the folder (5 GB) and removes it at the end, unless a file is given.
-// With plain SIMD, results are bit-identical to the native build; relaxed SIMD is the default of
-// these hosts.
+// With plain SIMD, results are bit-identical to those of the native build; relaxed SIMD is the
+// default of these hosts.
 
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -133,7 +133,7 @@ try {
   for (const host of options.hosts.split(',')) {
     for (const simd of options.simd.split(',')) {
       const wasm = `wasm/wick-${simd}-${kind}.wasm`;
-      const settings = { threads: Number(options.threads), cache: false, kvType: 'f32' }; // as `wick logits`
+      const settings = { threads: Number(options.threads), cache: false, kvType: 'f32' }; // as in `wick logits`
       const found = await (host === 'node'
         ? inNode([
             pathToFileURL(join(dist, 'index.js')).href,

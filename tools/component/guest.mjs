@@ -6,7 +6,7 @@
 //
 // componentize-qjs 0.4.5 starts a guest at build time with stubs for its imports, and the wasmtime in it rejects stubs of
 // async functions (wasmtime's pull request 13821). So the guest is built with plain functions, and their types are marked
-// async here. It calls them synchronously; they return immediately.
+// async here. The guest calls them synchronously, and they return immediately.
 
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
