@@ -286,7 +286,7 @@ async function checkOptions(command, found) {
       found.filter((one) => 'option' in one),
     ),
   );
-  // if the options are valid, it prints its help
+  // if the options are valid, the program prints its help
   const nowhere = openSync(devNull, 'w');
   const code = await runWasi([command, ...options.slice(0, -1), '--help'], { stdout: nowhere });
   closeSync(nowhere);

@@ -24,7 +24,7 @@ from dask.distributed import Client, LocalCluster, as_completed
 
 REQUEST_BYTES = 500_000  # of texts per request, because servers limit the size of a body
 WAITING_PER_WORKER = 4  # batches
-WORKER_DEATHS = 100  # the number after which a batch counts as the cause
+WORKER_DEATHS = 100  # after this many, the batch counts as the cause
 REASONS_SHOWN = 10
 LOG_ENTRIES = 100  # of the scheduler
 TEXT_STATUSES = (400, 413, 422)  # if a text is rejected

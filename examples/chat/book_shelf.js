@@ -296,7 +296,7 @@ async function put(title, text, created = Date.now()) {
 }
 
 /**
- * Stores a record. If storage is full, it deletes data that can be recreated.
+ * Stores a record. If storage is full, data that can be recomputed is deleted first.
  * @param {() => Promise<void>} keep
  */
 const withRoom = (keep) =>

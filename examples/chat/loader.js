@@ -306,7 +306,7 @@ async function createWith(context, { mmproj, ...options }, source) {
   }
 }
 
-/** The open conversation needs a context size that differs from the model's. */
+/** Reloads the model if the open conversation needs a different context size. */
 export async function followContext() {
   const isOther = () => engine && loaded && !loading && contextOfLoaded !== contextWanted();
   if (!isOther()) return;

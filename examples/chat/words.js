@@ -126,7 +126,7 @@ const visible = (text) => text.replaceAll('\n', '⏎').replaceAll('\t', '⇥').r
 
 /**
  * @param {Alternative} alternative
- * @param {boolean} isOwn whether it is the one in the answer
+ * @param {boolean} isOwn whether it is the word in the answer
  * @param {() => void} choose
  * @returns {HTMLLIElement}
  */

@@ -1,5 +1,5 @@
-// examples/docs/build.mjs — builds the documentation pages: README.md is the first one, then docs/ and every file that they link to.
-// The links determine which files become pages.
+// examples/docs/build.mjs — builds the documentation pages from README.md (the first page), docs/
+// and every file that they link to. The links determine which files become pages.
 //   node examples/docs/build.mjs     builds build/docs-pages
 
 import { copyFileSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';

@@ -9,7 +9,8 @@ function adapterOf(text) {
 /**
  * @param {import('../index.js').Engine} engine
  * @param {string[]} given
- * @returns {Promise<{adapters?: import('../index.js').AdapterUse[]}>} the field of requests
+ * @returns {Promise<{adapters?: import('../index.js').AdapterUse[]}>} the `adapters` field of
+ * requests
  */
 export async function loadAdapters(engine, given) {
   const adapters = given.map(adapterOf);

@@ -120,7 +120,7 @@ const pageOf = (nonce) => `<!doctype html>
 
 /**
  * @param {(request: Request) => Promise<Response>} handle
- * @returns {(request: Request) => Promise<Response>} the same, with the page at /
+ * @returns {(request: Request) => Promise<Response>} the same handler, with the page at /
  */
 export function withPage(handle) {
   return async (request) => {

@@ -317,8 +317,8 @@ export class EngineConnection {
 
   /**
    * @param {Omit<import('./messages.js').GenerateMessage, 'type' | 'id' | 'completions'>} message
-   * @param {{onOutput: (output: Output) => void, fail: (error: unknown) => void, isLost?: () => boolean}[]} waiters one
-   *   for each completion; a lost waiter was garbage-collected
+   * @param {{onOutput: (output: Output) => void, fail: (error: unknown) => void, isLost?: () =>
+   * boolean}[]} waiters one for each completion; `isLost`: whether the waiter was garbage-collected
    * @returns {RunningRequest[]}
    */
   generate(message, waiters) {

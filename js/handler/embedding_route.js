@@ -51,7 +51,7 @@ const documents = must(
 const rankFields = {
   ...idleFields,
   ...{ query: text, documents, top_n: whole(1), return_documents: boolean },
-  // text-embeddings-inference's
+  // fields of text-embeddings-inference
   ...{ texts: documents, return_text: boolean, raw_scores: boolean },
 };
 export const rerankFields = new Set(Object.keys(rankFields));

@@ -281,7 +281,7 @@ export class Engine {
   }
 
   /**
-   * Loads what saveState or a session's save has written.
+   * Loads the output of saveState or of a session's save.
    * @param {string | Blob | ArrayBuffer | Uint8Array} from a path or name as above, or the bytes
    * @returns {Promise<{session: Session | undefined, entries: number}>}
    */

@@ -45,7 +45,7 @@ export async function canShare() {
 const LOOK_MS = 1000;
 /** If a leader shows no sign of life for this long, a warning is logged. */
 const REPORT_MS = 3000;
-/** After this long, it is replaced: browsers freeze background tabs, which keep their locks. */
+/** After this long, the leader is replaced: browsers freeze background tabs, which keep their locks. */
 const TAKE_OVER_MS = 12_000;
 
 /**

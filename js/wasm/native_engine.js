@@ -445,13 +445,16 @@ export class NativeEngine {
 
   // ---- requests ----
 
-  /** @param {NativeRequest} request @returns {boolean} whether the second module must be loaded before it is submitted */
+  /**
+   * @param {NativeRequest} request
+   * @returns {boolean} whether the grammar module must be loaded before it is submitted
+   */
   lacks({ grammar, healing, conversation }) {
     const isLimited = grammar !== undefined || healing === true || conversation?.toolChoice;
     return Boolean(isLimited) && this.parts.grammar.isLacking();
   }
 
-  /** @returns {Promise<void>} settles when all modules that requests need are loaded */
+  /** @returns {Promise<void>} settles when the grammar module is loaded */
   loadGrammarPart() {
     return this.parts.grammar.load();
   }

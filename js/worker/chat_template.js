@@ -1,5 +1,6 @@
-// js/worker/chat_template.js — converts conversations to prompts with the model's own template or the option
-// chatTemplate. The engine renders the template (src/template/), with limits on time and memory.
+// js/worker/chat_template.js — converts conversations to prompts with the model's own template or
+// the `chatTemplate` option. The engine renders the template (src/template/), with limits on time
+// and memory.
 
 import { WickError } from '../base/errors.js';
 

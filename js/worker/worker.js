@@ -22,7 +22,7 @@ function listen() {
 }
 
 /**
- * The same in Node. Messages arrive through the port to the thread that started this one. Console
+ * In Node, messages arrive through the port to the thread that started this one. Console
  * output is sent there as well, because the worker's standard streams are not connected.
  */
 function listenInNode() {

@@ -1,4 +1,4 @@
-// Compares the WASI 0.3 component under `wasmtime serve` with 8 clients with 8 requests to the same
+// Compares 8 clients of the WASI 0.3 component under `wasmtime serve` with 8 requests to the same
 // build in `wick-lab serve` under `wasmtime run`, alternately. Also measures requests for one token
 // in a reused instance, and in a snapshot with a new instance per request.
 //   node tools/bench/component.mjs [--model wick-2.6m:q8_0] [--clients 8] [--tokens 200] [--rounds 9] [--runs 200]

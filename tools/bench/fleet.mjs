@@ -1,6 +1,6 @@
-// Measures 1 to 4 instances behind HAProxy (examples/fleet), with sessions that stay on their instance and with round robin:
-// requests per second, the share of prompt tokens that were in the prefix cache, and the time to the
-// first token.
+// Measures 1 to 4 instances behind HAProxy (examples/fleet), with sticky sessions and with round
+// robin: requests per second, the share of prompt tokens that were in the prefix cache, and the
+// time to the first token.
 //   node tools/bench/fleet.mjs [--kind workerd|node|wasmtime] [--counts 1,2,4] [--sessions 16] [--turns 5] [--clients 4]
 //     [--rounds 3] [--model FILE]
 // The load is generated on the same processors.

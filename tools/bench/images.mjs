@@ -227,7 +227,7 @@ function linesOf(encoder, samples, failures) {
     .join('\n');
 }
 
-/** Multiply-adds per token in the matrices of the shape 100mb. */
+/** Multiply-adds per token in the matrices of the `100mb` shape. */
 const PREFILL_MACS = 13 * (768 * (768 + 2 * 256) + 768 * 768 + 3 * 768 * 2048);
 
 /** @param {string} encoder @returns {string} a line of the table */

@@ -2,9 +2,10 @@
 // long prompt, for the first one (cold) and for a later one, in Node with the shipped package.
 //   node tools/bench/prefix.mjs [--model shape:type | file.gguf] [--prompt 1000] [--repetitions 7]
 //     [--forks 200] [--document]
-// It also forks a session that contains such a prompt, `--forks` times, and prints the times from the call until the fork
-// is ready. They include the messages to the worker and back; a call that does nothing, measured alternately, shows their
-// cost. With --document, it writes its section of docs/benchmarks.md.
+// Also forks a session that contains such a prompt, `--forks` times, and prints the times from the
+// call until the fork is ready. They include the messages to the worker and back; a call that does
+// nothing, measured alternately, shows their cost. With --document, it writes its section of
+// docs/benchmarks.md.
 
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';

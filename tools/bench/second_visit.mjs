@@ -1,7 +1,7 @@
 // Measures a second visit: the time until the weights of a stored model are in memory, compared with
 // reading a file of the same size from the origin private file system, and the additional time
-// until the first token after a prompt of 8. Visits and file reads alternate in one Chromium, each in
-// a separate page.
+// until the first token after a prompt of 8 tokens. Visits and file reads alternate in one
+// Chromium, each in a separate page.
 //   node tools/bench/second_visit.mjs [--model qwen2.5-0.5b:q4_0] [--runs 10] [--threads 0] [--dist dist] [--document]
 // With `--threads 0`, the engine chooses.
 

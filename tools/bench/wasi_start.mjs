@@ -1,5 +1,5 @@
-// Measures the time to the first token of the built-in model with the wasmtime command, with
-// modules compiled ahead of time (wasmtime compile).
+// Measures the time to the first token of the built-in model with the wasmtime command and modules
+// compiled ahead of time (wasmtime compile).
 //   node tools/bench/wasi_start.mjs [--runs 21]
 
 import { spawn } from 'node:child_process';

@@ -30,7 +30,7 @@ const MAIN = 128;
 /**
  * @param {Buffer} bytes
  * @param {string} wanted
- * @returns {Reader} positioned after the name of the custom section
+ * @returns {Reader} a reader positioned after the name of the custom section
  */
 function customSection(bytes, wanted) {
   for (const { id, body } of sectionsOf(bytes)) {
