@@ -3,9 +3,10 @@
 // and the relaxed build the other. golden.test.mjs compares the x86 logits with the references. `make test-arm` runs this
 // file.
 //
-// V8 compiles only with TurboFan, because users' models run on that code. The second CPU has no dot product instructions.
-// Only the relaxed build uses them, so this CPU only runs that build's kernel tests and quantized models. answers_test is
-// omitted because it measures time, and attention_test in WebAssembly to save time: the same source runs natively.
+// V8 uses only TurboFan, because models mostly run in the code that TurboFan compiles. The second CPU has no dot product
+// instructions. Only the relaxed build uses them, so this CPU only runs that build's kernel tests and quantized models.
+// answers_test is omitted because it measures time, and attention_test is omitted in WebAssembly to save time, because the
+// same source runs natively.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';

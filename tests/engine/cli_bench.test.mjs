@@ -12,7 +12,7 @@ import { run } from '../support/process.mjs';
 const temporary = temporaryFolder();
 const builtIn = join(root, 'examples/models/wick-2.6m-q8_0.gguf');
 const shim = { LD_PRELOAD: built('test/host_shim.so'), SHIM_TIME_S: '1700000000' };
-/** Every reading advances the clock by the same time, or by up to seven times that time. */
+/** `even`: each reading advances the clock by the same time; `uneven`: by up to seven times that time. */
 const even = { ...shim, SHIM_CLOCK_STEP_US: '250' };
 const uneven = { ...even, SHIM_CLOCK_SPREAD: '7' };
 

@@ -49,7 +49,7 @@ const withSeeds = new Set(readdirSync(join(folder, 'seeds')));
 
 /**
  * libFuzzer tracks comparisons by the addresses of their instructions: if these are the same in each run
- * (a container may forbid it), the same code is given nearly the same inputs.
+ * (a container may forbid this), the same code receives nearly the same inputs.
  */
 const steady = spawnSync('setarch', ['-R', 'true']).status === 0 ? ['setarch', '-R'] : [];
 

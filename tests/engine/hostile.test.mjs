@@ -12,7 +12,7 @@ import { locate } from '../support/locate.mjs';
 const shared = locate('shared');
 const folder = join(shared.path, 'vectors/hostile');
 const files = shared.skip ? [] : readdirSync(folder).filter((file) => file.endsWith('.gguf'));
-/** Far more than any of them takes, but finite. */
+/** Far longer than any of these files takes, so only a hang exceeds it. */
 const timeoutMs = 120_000;
 
 for (const host of [native, ...plainHosts]) {

@@ -11,7 +11,7 @@ const folder = temporaryFolder();
 const texts = join(folder, 'texts.json');
 writeFileSync(texts, '[""]');
 
-/** Each takes less than a second on an idle machine; before they were fixed, some took up to a minute. */
+/** Each grammar takes less than a second on an idle machine. Before the fixes, some took up to a minute. */
 const timeoutMs = 30_000;
 const LENGTH = 10_000;
 

@@ -15,7 +15,7 @@ import { built, locate, root } from '../support/locate.mjs';
 import { dist, hasCode, openEngine } from '../support/package.mjs';
 
 const GiB = 2 ** 30;
-/** A model of 5.9 GB, and the largest of this shape that fits in 4 GiB with its keys, values and scratch. */
+/** A model of 5.9 GB, and the largest model of this shape that fits in 4 GiB with its KV cache and scratch. */
 const tooLarge = claimModel({ layers: 50 });
 const largest = claimModel({ layers: 35 });
 /** Exceeds Chromium's limit of 16 GiB for memory with 64-bit addresses. */

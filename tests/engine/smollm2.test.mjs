@@ -12,7 +12,7 @@ const model = locate('smollm2');
 const folder = temporaryFolder();
 const [text, logits] = [join(folder, 'text'), join(folder, 'logits.f32')];
 
-/** Limits in nats per token; 0.001 to 0.006 of each is noise from 8-bit activations, which any changed bit causes. */
+/** Limits in nats per token; 0.001 to 0.006 of each loss is noise from 8-bit activations, which any changed bit causes. */
 const KV_LIMITS = /** @type {const} */ ([
   ['f16', 0.01],
   ['q8', 0.01],

@@ -1,5 +1,5 @@
-// The package with bundlers: each builds a page as docs/bundlers.md describes; the output contains the worker and the
-// builds once and runs in Chromium. The pages include the components of docs/react.md and docs/svelte.md.
+// The package with bundlers: each builds a page as docs/bundlers.md describes. The output contains the worker and the
+// WebAssembly builds only once, and runs in Chromium. The pages include the components of docs/react.md and docs/svelte.md.
 
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';

@@ -23,7 +23,7 @@ const model = new Uint8Array(readFileSync(modelPath));
 const url = 'http://nowhere.invalid/model.gguf';
 
 describe('a custom fetch function', () => {
-  /** The function's result. The late response ignores the abort signal. */
+  /** Results of the function. The late response ignores the abort signal. */
   const answers = {
     'a pending promise': 'new Promise(() => {})',
     'a late response':

@@ -16,8 +16,8 @@ import { isSoak, soakCount } from '../support/soak.mjs';
 
 const skip = existsSync('/proc/self/smaps_rollup') ? false : 'no /proc/self/smaps_rollup here';
 const counts = [soakCount(5000), soakCount(20_000)];
-// V8 may still compile at the second count, so a third count distinguishes this from memory that
-// is kept for each request.
+// V8 may still be compiling at the second count, so a third count distinguishes compiled code from
+// memory that each request keeps.
 if (!isSoak) counts.push(2 * counts[1] - counts[0]);
 const requests = counts[1] - counts[0];
 const SLOPE_KB_MAX = 0.15;

@@ -18,7 +18,7 @@ const moduleOf = (/** @type {string} */ build) =>
 /** @typedef {import('../../js/index.js').Engine} Engine */
 /** @typedef {import('../../js/index.js').LogitsHook} LogitsHook */
 
-/** Each entry has its own class. @param {string} code @returns {(error: any) => boolean} */
+/** The name is compared because each entry point has its own WickError class. @param {string} code @returns {(error: any) => boolean} */
 const hasCode = (code) => (error) => {
   assert.equal(error.name, 'WickError', error.stack);
   assert.equal(error.code, code, error.message);

@@ -1,5 +1,5 @@
-// engine.metrics(): time per op, as JSON and as Prometheus text, and that metrics cost almost
-// nothing.
+// engine.metrics(): time per op, as JSON and as Prometheus text. Also checks that metrics cost
+// almost nothing.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

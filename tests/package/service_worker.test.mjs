@@ -1,5 +1,5 @@
 // The engine inside a service worker in Chromium (wick-llm/edge), which serves OpenAI's API to its page without workers,
-// eval, import() and shared memory.
+// eval, import() or shared memory.
 
 import assert from 'node:assert/strict';
 import { join } from 'node:path';

@@ -14,8 +14,7 @@ const { skip } = locate('chromium');
 const model = '/dist/models/wick-2.6m-q4_0.gguf';
 const modelPath = resolve(root, 'examples/models/wick-2.6m-q4_0.gguf');
 const story = { temperature: 0, maxTokens: 40, ignoreEnd: true };
-/** More tokens than are buffered for a reader, so a request does not end until it is read. */
-// Still running when the test's next call is made.
+/** More tokens than are buffered for a reader, so a request still runs until it is read. */
 const long = { temperature: 1, seed: 7, maxTokens: 1900, ignoreEnd: true, speculation: false };
 
 /** @type {Awaited<ReturnType<typeof serve>>} */

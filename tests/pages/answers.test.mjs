@@ -71,7 +71,7 @@ after(async () => {
 
 /** @param {import('node:test').TestContext} t */
 async function openPage(t) {
-  // which would serve its own copies of the files replaced below
+  // a service worker would serve its own copies of the files replaced below
   const context = await browser.newContext({ serviceWorkers: 'block' });
   await context.grantPermissions(['clipboard-read', 'clipboard-write']);
   t.after(() => context.close());
@@ -154,7 +154,7 @@ test('code keeps its copy button while an answer streams', { skip: skip || !isFu
   await body.locator('.copy-code').click();
   await body.getByText('Copied').waitFor();
   assert.equal(await page.evaluate('navigator.clipboard.readText()'), 'const one = 1;\n');
-  await body.locator('.copy-code').click(); // while it still shows that it has copied
+  await body.locator('.copy-code').click(); // while it still shows "Copied"
   await page.waitForTimeout(4000);
   await body.locator('.copy-code', { hasText: /^Copy$/ }).waitFor();
 });

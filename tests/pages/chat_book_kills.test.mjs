@@ -62,7 +62,7 @@ test('killed while a book is read: its text is kept, and no stored part is read 
   // the first visit has cached the files for offline use
   await page.evaluate('navigator.serviceWorker.ready.then(() => {})');
 
-  /** Each ends what is under way; the page is reopened after it. @type {Record<string, () => Promise<unknown>>} */
+  /** Each interrupts the current work; the page is reopened afterwards. @type {Record<string, () => Promise<unknown>>} */
   const kills = {
     reload: () => page.reload({ waitUntil: 'commit' }),
     close: () => page.close(),

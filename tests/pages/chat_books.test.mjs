@@ -423,7 +423,7 @@ test('a full disk is reported, nothing is lost, and nothing is recomputed once t
     .getByText(/The text and the part that was stored before are kept/)
     .first()
     .waitFor();
-  // deletable items are offered; the shelf covers the offer
+  // the page lists what can be deleted; the shelf covers the list
   for (const name of [
     /^Delete: a deleted book \(\d+ kB\)$/,
     /^Delete: the saved state of “read\.txt” \(/,
@@ -500,7 +500,7 @@ test('with another model, the page says that the book must be read again', {
     .locator('#model-file')
     .setInputFiles(resolve(root, 'examples/models/wick-2.6m-q8_0.gguf'));
   await page.click('#load-model');
-  // a notice also says so, until the next one, which says that the model's file is kept
+  // a notice with the same message is replaced by the next one, which says that the model's file is kept
   await page.locator('#about-book', { hasText: 'for this model it must be read again' }).waitFor();
   await openShelf(page);
   await row(page, 'models.txt')

@@ -1,5 +1,5 @@
-// Context sizes above the default in the chat page: the offered sizes and their costs, and that each conversation keeps
-// its choice. With the package's engine and the built-in model, whose file is changed to claim a larger trained
+// Context sizes above the default in the chat page: the offered sizes, their costs, and the choice that each
+// conversation keeps. With the package's engine and the built-in model, whose file is changed to claim a larger trained
 // context.
 
 import assert from 'node:assert/strict';

@@ -89,7 +89,7 @@ test('killed while a model downloads: input is kept, and no stored part is fetch
   };
   let page = await open();
 
-  /** Each ends what is under way; the page is reopened after it. @type {Record<string, () => Promise<unknown>>} */
+  /** Each interrupts the current work; the page is reopened afterwards. @type {Record<string, () => Promise<unknown>>} */
   const kills = {
     reload: () => page.reload({ waitUntil: 'commit' }),
     close: () => page.close(),

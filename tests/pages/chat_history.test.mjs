@@ -261,6 +261,6 @@ test('a duplicated tab does not share its draft and its answer', {
   await page.evaluate(`say('the rest.'); end()`);
   await twin.locator('.body', { hasText: 'and the rest.' }).waitFor();
   await twin.close();
-  await page.reload(); // it gets its own draft immediately
+  await page.reload(); // it receives its own draft immediately
   await waitForPage(async () => (await page.inputValue('#prompt')) === 'A draft', 'the draft');
 });

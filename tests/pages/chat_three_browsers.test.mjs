@@ -12,7 +12,7 @@ import { runPasses, useStub, visitsOfFirefox, visitsOfWebKit } from '../support/
 
 const { url } = useStub('chat-three-browsers');
 
-/** Each runs in a separate page, of one profile; what it returns is compared. @type {[name: string, script: string, wanted: object][]} */
+/** Each runs in a separate page with the same profile, and its result is compared. @type {[name: string, script: string, wanted: object][]} */
 const passes = [
   [
     'versions, Stop, Continue, a system prompt, requesting persistent storage',

@@ -1,5 +1,5 @@
-// Tools in the chat page: their results, that a conversation has them only if the user enables them, that each call is
-// shown, and which part of it is stored. In Chromium, with an engine whose output the test controls.
+// Tools in the chat page: their results, enabling them for a conversation, and the parts of each call that are shown and
+// stored. In Chromium, with an engine whose output the test controls.
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';

@@ -55,7 +55,7 @@ const questions = [
   'bye',
 ];
 
-/** An answer has ended, nothing went wrong, and the next question can be typed. @param {Page} page @param {string} at */
+/** Checks that the answer has ended without errors and that the next question can be typed. @param {Page} page @param {string} at */
 async function assertAlive(page, at) {
   await untilTrue(page, "document.getElementById('log').ariaBusy !== 'true'"); // a reloaded page does not announce anything
   const state = await page.evaluate(() => ({

@@ -1,4 +1,4 @@
-// The design system: its contrast, its two ways to select the dark theme, and that page styles take their sizes from it. The page
+// The design system: its contrast, its two ways to select the dark theme, and that the pages' styles take their sizes from it. The page
 // that shows it is tested in site.test.mjs.
 
 import assert from 'node:assert/strict';

@@ -1,4 +1,4 @@
-// A second visit to the chat page: the conversation is shown, and its beginning is not recomputed, although
+// A second visit to the chat page: the conversation is shown, and its beginning is not recomputed, even though
 // the browser was closed. State that is damaged or belongs to another model is rejected with an error, and
 // the page still works.
 

@@ -1,4 +1,4 @@
-// tests/support/offline.mjs — waits until a page works without a network.
+// Waits until a page works without a network.
 
 /**
  * An expression to evaluate in a page: whether all files of its build are stored, and the service worker that serves them is

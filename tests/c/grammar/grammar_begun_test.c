@@ -171,7 +171,7 @@ TEST(content_begins_after_reasoning_in_the_prompt) {
   wick_engine_destroy(engine);
 }
 
-// Checks prefix and generated text together against the grammar in any spelling.
+// Checks prefix and generated text together against the grammar for any JSON formatting.
 static void check_whole(const said *of, const wick_grammar *grammar) {
   wick_grammar plain = *grammar;
   grammar_rig rig;
@@ -245,7 +245,7 @@ TEST(json_may_begin_with_whitespace_that_decoding_never_writes) {
       check_whole(&together[0], &grammar);
     }
   }
-  // without a prefix, the shortest spelling is still used
+  // without a prefix, JSON is still formatted as briefly as possible
   const wick_grammar plain = grammar_at(0, NULL, 0);
   ask(engine, &plain, 1, 1);
   CHECK(strncmp(together[0].text, "{\"name\": \"", 10) == 0);

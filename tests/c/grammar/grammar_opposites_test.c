@@ -24,7 +24,8 @@ static void check_rows(const schema_row *rows, size_t count) {
       if (!CHECK_EQ_INT(rig.status, WICK_OK)) {
         printf("# %s: %s\n", rows[i].schema, rig.error.message);
       } else {
-        // decoding has one spelling and one order, so only rejected values are checked there
+        // decoding allows only one formatting and one order, so there only rejected values are
+        // checked
         if (any) check_texts(&rig, rows[i].schema, rows[i].accept, true);
         check_texts(&rig, rows[i].schema, rows[i].reject, false);
       }

@@ -1,6 +1,6 @@
 // Sets of strings compared with simple definitions: numbers with exact arithmetic, regular
-// expressions with a matcher that tries every way, products of sets with their parts, lengths with
-// counting, and times with a clock.
+// expressions with a matcher that follows all paths, products of sets with their parts, lengths
+// with counting, and times with a clock.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,6 @@
-// Grammars compared with simple definitions: GBNF with a matcher that tries every way, repetitions
-// with counting, JSON strings with their decoded form, and invalid sources with a list of errors.
+// Grammars compared with simple definitions: GBNF with a matcher that follows all paths,
+// repetitions with counting, JSON strings with their decoded form, and invalid sources with a list
+// of errors.
 #include <stdlib.h>
 #include <strings.h>
 
@@ -339,7 +340,8 @@ static size_t put_escape(char *out, uint32_t code, bool is_upper) {
   return size + (size_t)sprintf(out + size, format, 0xdc00 + (code & 0x3ff));
 }
 
-// Writes one spelling of a character in a JSON string; style 0 is the shortest one (RFC 8259, 7).
+// Writes a character of a JSON string in one of its forms; style 0 is the shortest one (RFC 8259,
+// 7).
 static size_t spell(char *out, uint32_t code, uint64_t style) {
   static const char CODES[] = "\"\\\b\f\n\r\t", NAMES[] = "\"\\bfnrt";
   const char *found = code != 0 && code < 128 ? strchr(CODES, (int)code) : NULL;

@@ -1,4 +1,4 @@
-// The types that a schema states directly, compared with a table.
+// Table-driven tests of the types that a schema declares directly.
 #include "grammar/said.h"
 
 #include <stdio.h>
@@ -101,7 +101,7 @@ TEST(types_are_read_from_a_schema) {
   }
 }
 
-// Nested schemas are only examined up to a depth and a total number.
+// Nested schemas are examined only up to a maximum depth and a maximum number of subschemas.
 TEST(deep_and_wide_schemas_are_examined_only_in_part) {
   for (uint32_t depth = 0; depth < 20; depth++) {
     char text[SCHEMA_BYTES_MAX] = "";

@@ -1,4 +1,4 @@
-// Schemas from public bug reports: which values they accept, in every spelling or in the one that
+// Schemas from public bug reports: which values they accept, in any formatting or in the one that
 // decoding writes.
 #include "grammar_rig.h"
 

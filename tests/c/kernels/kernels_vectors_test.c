@@ -1,5 +1,5 @@
 // The kernels other than matrix products, in every variant, compared with sums in double precision:
-// attention over pages of keys and values, exp, norms, rotations, activation functions.
+// attention over KV pages, exp, norms, rotations, activation functions.
 //
 // With WICK_BENCH=1 in the environment, bench_attention_of_a_long_context measures attention.
 #include <math.h>

@@ -1,5 +1,5 @@
 // Holes in the pool cost nothing: a sequence takes free pages wherever they are. The benchmarks
-// measure what moving pages together would gain.
+// measure what compaction would gain.
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -271,7 +271,7 @@ TEST(reads_json_calls) {
              "get", "{}");
 }
 
-// Arguments in a JSON string, with every spelling of characters and with white space around them.
+// Arguments in a JSON string, with every escaped form of characters and white space around them.
 TEST(reads_arguments_in_a_string) {
   static const char *const TEXTS[][2] = {
       {"{\\\"a\\\": \\\"\\u00e9\\\"}", "{\"a\": \"\xc3\xa9\"}"},

@@ -21,7 +21,7 @@ typedef struct fixture_shape {
   float poison;  // replaces one weight if not 0 (NaN, Inf)
 } fixture_shape;
 
-// Makes the model a mixture of experts with the shape's ffn as their width.
+// Makes the model a mixture of experts; the shape's ffn is the width of an expert.
 typedef struct fixture_experts {
   const char *architecture;  // "llama" or "qwen2moe"
   uint32_t count, used;

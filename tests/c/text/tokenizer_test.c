@@ -1,6 +1,6 @@
-// Tokenizers with vocabularies made by the tests: compares merging and special tokens with slow,
-// simple versions, and tests round trips and streams. tokenizer_limits_test.c covers sizes, memory,
-// broken files and hostile text; tokenizer_vectors_test.c compares with llama.cpp.
+// Tokenizers with vocabularies made by the tests: compares merging and special tokens with slow
+// reference implementations, and tests round trips and streams. tokenizer_limits_test.c covers
+// sizes, memory, broken files and hostile text; tokenizer_vectors_test.c compares with llama.cpp.
 #include "text/tokenizer.h"
 
 #include <stdio.h>
@@ -23,7 +23,7 @@ static uint32_t random_below(uint32_t limit) {
   return (random_state >> 8) % limit;
 }
 
-// ---- merging, compared with a simple version ----
+// ---- merging, compared with a reference implementation ----
 
 // A vocabulary with few letters: the alphabet and tokens that join two others.
 typedef struct random_vocabulary {
@@ -211,7 +211,7 @@ static void open_bpe(vocabulary_fixture *fixture, const fixture_token *tokens, s
   if (!CHECK_EQ_INT(fixture->status, WICK_OK)) fixture_report(fixture);
 }
 
-// The simple version searches all text that is still raw for each special token, longest first.
+// The reference searches all text that is still raw for each special token, longest first.
 static size_t partition_plainly(const fixture_token *tokens, const int *order, size_t order_count,
                                 const char *text, size_t size, bool controls, int32_t *out) {
   int owner[256];  // -1: raw, -2: within a token, else the token that begins here
