@@ -1,4 +1,4 @@
-// `wick quantize`: it chooses the same types as llama.cpp, its errors are not larger, and invalid input is rejected.
+// `wick quantize`: it chooses the same types as llama.cpp, its quantization errors are not larger, and invalid input is rejected.
 
 import assert from 'node:assert/strict';
 import { existsSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';

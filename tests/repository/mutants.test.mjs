@@ -1,4 +1,4 @@
-// The tools that measure which faults tests detect: the mutants that make mutants creates, and how V8's counts are
+// The tools that measure which faults tests detect: the mutants that `make mutants` creates, and how V8's counts are
 // mapped to lines and branches.
 
 import assert from 'node:assert/strict';
