@@ -235,7 +235,7 @@ test('the developer panel shows the current pages during an answer', {
   assert.ok(Number(kept) > 0 && Number(all) - Number(kept) < 32, last);
   // drawn when the engine has responded
   await page
-    .locator('[data-fact="Prefix cache"]', { hasText: /^[1-9].* [1-9]\d* tokens not/ })
+    .locator('[data-fact="Prefix cache"]', { hasText: /^[1-9].* [1-9]\d* tokens saved/ })
     .waitFor();
   assert.deepEqual(problems, []);
   await close();
