@@ -6,7 +6,7 @@
 
 #include "response.h"
 
-// ---- heads ----
+// ---- headers ----
 
 void answer_give(answer *to, const char *content_type) {
   to->has_head = true;
@@ -84,7 +84,7 @@ static void open_head(json_writer *json, const server *of, const answer *to, con
   json_text(json, "system_fingerprint", FINGERPRINT);
 }
 
-// Writes two lists, each of which may be empty, as one.
+// Writes the concatenation of two lists, either of which may be empty.
 static void put_list(buffer *out, const char *name, const buffer *first, const buffer *items) {
   buffer_put_text(out, name);
   buffer_put(out, first->bytes, first->size_bytes);

@@ -29,7 +29,7 @@ typedef struct response response;    // response.h
 
 typedef struct answer {
   struct answer *next;  // in the server's list
-  // Its headers, which are valid once has_head is set. They are already set when a generation
+  // The response headers, valid once has_head is set. They are already set when a generation
   // begins, except for the status of a failure.
   bool has_head;
   uint16_t status;                   // the HTTP status
@@ -40,7 +40,7 @@ typedef struct answer {
   bool varies, is_preflight;
   buffer origin, asked_headers;
   buffer ignored;  // ignored fields of the request, terminated; empty: none
-  // Its body. The sender empties `out`; once is_done is set, nothing is added to it.
+  // The response body. The sender empties `out`; once is_done is set, nothing is added to it.
   buffer out;
   bool is_done;
   // The kind of event that it waits for.

@@ -1,5 +1,5 @@
 // component/choice.h — one completion of a request in progress: the parts of the model's output,
-// and those that are kept for a response that is not streamed.
+// and the data stored for a response that is not streamed.
 #ifndef WICK_COMPONENT_CHOICE_H
 #define WICK_COMPONENT_CHOICE_H
 
@@ -25,13 +25,13 @@ typedef struct choice {
   bool has_parts;    // whether it is a reply to a conversation, in parts; otherwise everything is
                      // content
   const wick_event *parts;  // the first part whose TOKEN or DONE event has not arrived
-  // the following are kept for a response that is not streamed
+  // stored for a response that is not streamed
   buffer content, reasoning;
   call *calls;  // [call_count]
   uint32_t call_count, call_capacity;
   details details;
-  // The prompt before it: the logprobs of its tokens come from a separate request that generates
-  // them. They are stored with the first choice of the prompt.
+  // The echoed prompt: the logprobs of its tokens come from a separate request that generates the
+  // tokens. They are stored with the first choice of the prompt.
   details echo;
   uint32_t echo_request, echo_left;  // the engine's number; the tokens still missing
   bool is_echo_open;

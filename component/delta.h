@@ -7,7 +7,7 @@
 
 enum { CALL_ID_BYTES = 48 };
 
-// Strings are valid during the call that receives it.
+// Strings are valid only during the call that receives the delta.
 typedef struct delta {
   wick_text content, reasoning;  // bytes NULL: absent
   bool is_call;

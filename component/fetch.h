@@ -10,9 +10,7 @@
 #include "platform/platform.h"
 
 enum { FETCH_AUTHORITY_BYTES = 256, FETCH_PATH_BYTES = 4096, FETCH_VALUE_BYTES = 128 };
-enum {
-  FETCH_BODY_TIMEOUTS = 12
-};  // time limit of a body in multiples of the timeout, however slowly its bytes arrive
+enum { FETCH_BODY_TIMEOUTS = 12 };  // total time limit of a body, as a multiple of the timeout
 
 typedef struct fetch_url {
   bool is_https;

@@ -16,7 +16,7 @@
 
 typedef struct llm_task llm_task;
 
-// It exists until its handle is dropped and no session or task uses it.
+// A model. It exists until its handle is dropped and no session or task uses it.
 typedef struct llm_model {
   wick_engine *engine;
   uint32_t users;

@@ -303,7 +303,7 @@ static void put_text_content(json_writer *json, buffer *out, const body *read, u
   buffer_free(&text);
 }
 
-// Templates ignore the last part, which prevents the engine from joining the list.
+// The last part, which templates ignore, prevents the engine from joining the list into a string.
 static void put_list_content(json_writer *json, const body *read, uint32_t content,
                              const char *marker) {
   json_open(json, "content", '[');

@@ -26,7 +26,8 @@
 //
 // Threads: only one thread at a time may call an engine. Engines share nothing. A callback must not
 // call the engine that called it, and a forked child must not call its parent's engines. Work is
-// done in wick_load_feed, which copies, and wick_step, which exceeds its budget by at most a layer.
+// done in wick_load_feed, which copies, and wick_step, which exceeds its budget by at most the time
+// of one layer.
 //
 // Lifetimes: arguments are copied unless a comment says otherwise, so they may be freed when the
 // call returns. Returned pointers belong to the engine; each comment says how long they are valid,
@@ -609,7 +610,7 @@ typedef struct wick_chat {
   // A JSON object with the template's variables: {"messages": [{"role", "content", ...}], "tools",
   // "enable_thinking", ...}. "add_generation_prompt" is true unless the object sets it.
   // "reasoning_effort" none, minimal, low, medium, high, xhigh or max becomes the nearest word that
-  // the template supports, and the variables enable_thinking and thinking.
+  // the template supports, and also sets the variables enable_thinking and thinking.
   const char *json;
   size_t json_bytes;
   int64_t now_s;       // local time in seconds since 1970, for templates that write a date
@@ -871,22 +872,23 @@ typedef struct wick_grammar {
   wick_grammar_kind kind;
   const char *text;
   size_t text_bytes;
-  // Accept every spelling: JSON's white space, escapes and numbers, and members that a schema
+  // Accept any JSON formatting (white space, escapes, number formats) and members that a schema
   // neither declares nor forbids; a regular expression may match any part of the text. Otherwise
-  // there is only one spelling, which takes the fewest tokens. Set this to check text, not to
+  // only the format that takes the fewest tokens is accepted. Set this to check text, not to
   // generate it.
   bool any_spelling;
   // The constraint applies after each occurrence of this string; the text before it is free. Empty:
   // it applies from the beginning.
   const char *trigger;
   size_t trigger_bytes;
-  // This string follows the constrained text, and then free text again. Empty: nothing follows.
+  // This string follows the constrained text, and free text may follow the string. Empty: nothing
+  // follows the constrained text.
   const char *marker;
   size_t marker_bytes;
   // The beginning of the output, given at the end of the prompt: it and the generated text together
-  // match the grammar. If a JSON schema's default spelling does not match it, the request allows
-  // any spelling. Copied. WICK_E_ARG, with the position of the byte, if it cannot begin a match of
-  // the grammar.
+  // match the grammar. If a JSON schema's default format does not match it, the request accepts any
+  // JSON formatting. Copied. WICK_E_ARG, with the position of the byte, if it cannot begin a match
+  // of the grammar.
   const char *begun;
   size_t begun_bytes;
   uint64_t reserved[4];
@@ -947,7 +949,7 @@ typedef struct wick_request {
   const int32_t *tokens;
   size_t token_count;
 
-  int32_t priority;  // higher ones run first; WICK_PRIORITY_MIN to _MAX, usually 0
+  int32_t priority;  // higher ones run first; WICK_PRIORITY_MIN to _MAX, default 0
   // Passes that the request has already waited for in the host's queue. They count as if it had
   // waited here: among requests over WICK_PASSES_WAITED_MAX, the one that has waited longest runs
   // first.
@@ -1006,7 +1008,7 @@ typedef struct wick_request {
   size_t forced_count;
 
   // Called from wick_step for every prompt position with its logits [vocab], which are valid during
-  // the call; NULL otherwise.
+  // the call. NULL: not called.
   void (*on_logits)(void *context, uint32_t position, const float *logits, uint32_t vocab);
   void *on_logits_context;
 
@@ -1122,10 +1124,10 @@ WICK_API wick_status wick_state_bytes(const wick_engine *engine, uint32_t sessio
                                       uint64_t *size_bytes, wick_error *error);
 
 // Writes a session with its keys and values converted to other types, for example to WICK_KV_Q8 in
-// an engine with F16: a smaller record, which an engine with this engine's types loads. A session
-// loaded from it is less exact and shares no pages with other requests. Recurrent states are
-// unchanged. Returns the same errors as above, WICK_E_ARG, and WICK_E_UNSUPPORTED for unsupported
-// types.
+// an engine with F16. The record is smaller, and an engine with this engine's types can load it. A
+// session loaded from it is less exact and shares no pages with other requests. Recurrent states
+// are unchanged. Returns the same errors as above, WICK_E_ARG, and WICK_E_UNSUPPORTED for
+// unsupported types.
 WICK_API wick_status wick_session_save_packed(wick_engine *engine, uint32_t session,
                                               wick_kv_type k_type, wick_kv_type v_type,
                                               const wick_state_sink *sink, wick_error *error);

@@ -137,17 +137,18 @@ wick_status engine_check_budget(const wick_engine *engine, const char *what, uin
                                 wick_error *error);
 // Returns the model's tensors from all its files.
 model_tensors engine_tensors(const wick_engine *engine);
-// Does wick_request_submit with images and recordings among request->tokens (model/media.h); NULL:
-// none. `wish`: the reply to a conversation; NULL: none.
+// Implements wick_request_submit. `media`: the images and recordings among request->tokens
+// (model/media.h); NULL: none. `wish`: the reply to a conversation; NULL: none.
 wick_status engine_submit(wick_engine *engine, const wick_request *request, const media_list *media,
                           const reply_wish *wish, uint32_t *id, wick_error *error);
-// Does the same, but finds the images and recordings by their tokens.
+// The same, but finds the images and recordings by their tokens.
 wick_status engine_submit_tokens(wick_engine *engine, const wick_request *request,
                                  const reply_wish *wish, uint32_t *id, wick_error *error);
-// Does wick_request_submit for a conversation; `media` as above; NULL: found by their tokens.
+// Implements wick_request_submit for a conversation. `media`: as above, but NULL: found by their
+// tokens.
 wick_status engine_submit_conversation(wick_engine *engine, const wick_request *request,
                                        const media_list *media, uint32_t *id, wick_error *error);
-// Does wick_request_prepare for a conversation.
+// Implements wick_request_prepare for a conversation.
 bool engine_prepare_conversation(wick_engine *engine, const wick_request *request);
 // Tokenizes the conversation's prefix and the header before it. If *count exceeds `capacity`, the
 // status is WICK_E_FULL.

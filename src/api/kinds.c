@@ -1,5 +1,5 @@
-// api/kinds.c — rejects files that belong to a model but are not models. Only models with extras
-// call this.
+// api/kinds.c — rejects files that belong to a model but are not models. Called only for models
+// that need the extras.
 #include "api/insides.h"
 
 wick_status engine_refuse_kind(const gguf_directory *directory, wick_error *error) {

@@ -463,7 +463,7 @@ static wick_status use(wick_engine *engine, media_item *item, uint32_t *media) {
   return WICK_OK;
 }
 
-// Whether memory ran out while the image was resized, so its pixels are lost.
+// Whether the image's pixels are lost because memory ran out while it was resized.
 static bool has_lost_pixels(const media_item *item) {
   const media_prepared *prepared = &item->prepared;
   return item->kind == MEDIA_IMAGES && !media_item_is_ready(item) && item->pixels == NULL &&

@@ -1,7 +1,7 @@
 // base/extras.h — whether the build has the optional code, "extras" in
-// flags.mk: rarer families, types, tokenizers and KV types, and saved state. Web builds have it in
-// a module that may be loaded later, the small WASI program never has it, and all other builds
-// always do. Only the thread of the engines calls these functions.
+// flags.mk: less common families, types, tokenizers and KV types, and saved state. Web builds have
+// it in a module that may be loaded later, the small WASI program never has it, and all other
+// builds always do. Only the thread of the engines calls these functions.
 #ifndef WICK_EXTRAS_H
 #define WICK_EXTRAS_H
 

@@ -1,6 +1,6 @@
 // base/status.h — statuses and errors. A function that can fail returns a wick_status and fills the
-// caller's wick_error (include/wick.h) with a message and a position. The folder base includes no
-// other folder.
+// caller's wick_error (include/wick.h) with a message and a position. Files in base include no
+// files of other folders.
 #ifndef WICK_BASE_STATUS_H
 #define WICK_BASE_STATUS_H
 

@@ -9,7 +9,7 @@
 #include "cli/media_input.h"
 
 static const char *const TYPES[] = {"image", "audio"};  // by media_kind
-// A question that users do not ask: a private use character.
+// A question that no user asks: a private-use character.
 static const char PROBE[] = "\xee\x80\x80";
 enum { NO_MEDIA = 2, MARKER_BYTES_MAX = 256 };
 

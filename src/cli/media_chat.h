@@ -51,7 +51,7 @@ static inline void media_chat_put(media_chat *chat, json_writer *json, const cha
     json_string(json, "content", text, text_bytes);
   }
 }
-// Does generation_run; the images are inserted between the tokens of its conversation.
+// Like generation_run, but inserts the images between the tokens of the conversation.
 static inline exit_code media_chat_run(media_chat *chat, wick_engine *engine,
                                        const wick_request *request, generation_on_token on_token,
                                        void *context, generation *done) {

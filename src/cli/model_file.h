@@ -13,7 +13,7 @@
 exit_code model_open(const char *path, const wick_config *config, wick_engine **engine);
 // Destroys the engine and closes the file that it may read while it runs. NULL does nothing.
 void model_close(wick_engine *engine);
-// The same for only metadata and tokenizer. A file without a tokenizer is an error.
+// The same, but loads only metadata and tokenizer. A file without a tokenizer is an error.
 // `pre_tokenizer` replaces the file's; NULL: the file's.
 exit_code model_open_vocabulary(const char *path, const char *pre_tokenizer, wick_engine **engine);
 

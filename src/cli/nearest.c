@@ -1,5 +1,5 @@
-// cli/nearest.c — the edit distance of two words: an extra letter, a missing or a wrong one, or two
-// swapped letters count 1.
+// cli/nearest.c — the edit distance of two words: each extra, missing or wrong letter, and each
+// pair of swapped letters, counts 1.
 #include "cli/nearest.h"
 
 #include <stdbool.h>

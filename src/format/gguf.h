@@ -83,7 +83,7 @@ wick_status gguf_directory_feed(gguf_directory *directory, const void *bytes, si
                                 size_t *used, wick_error *error);
 bool gguf_directory_is_complete(const gguf_directory *directory);
 // Called when the file has ended. Returns WICK_OK if the directory is complete, else
-// WICK_E_TRUNCATED; the message contains the part that was being read.
+// WICK_E_TRUNCATED; the message names the part that was being read.
 wick_status gguf_directory_finish(const gguf_directory *directory, wick_error *error);
 // Returns a lower bound of the file's size, which grows while the file is read.
 uint64_t gguf_directory_needs(const gguf_directory *directory);
@@ -124,8 +124,8 @@ wick_status gguf_get_array(const gguf_directory *directory, const char *key,
                            gguf_value_type item_type, const gguf_value **out, wick_error *error);
 // Returns an item of an array of numbers (any integer type or F32/F64), index < count.
 double gguf_array_f64(const gguf_value *array, uint64_t index);
-// Does the same for integers. A value that does not fit saturates. Floats are truncated towards
-// zero; NaN is 0.
+// The same for integers. A value that does not fit saturates. Floats are truncated towards zero;
+// NaN is 0.
 int64_t gguf_array_i64(const gguf_value *array, uint64_t index);
 // Returns the next string of an array. Start with cursor = array->data and call `count` times.
 gguf_string gguf_next_string(const uint8_t **cursor);

@@ -266,7 +266,8 @@ static wick_status read_array_head(gguf_directory *directory) {
   return expect(directory, GGUF_AT_ARRAY_NUMBERS, count * item_bytes_min);
 }
 
-// Reads all strings that have arrived in one step: vocabularies have hundreds of thousands of them.
+// Reads all strings that have arrived, in one step: vocabularies have hundreds of thousands of
+// strings.
 static wick_status read_array_strings(gguf_directory *directory) {
   while (directory->items_left > 0) {
     const size_t held_bytes = directory->size_bytes - directory->position;

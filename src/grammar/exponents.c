@@ -9,14 +9,15 @@
 // FAR: more than LEFT_MAX.
 enum { RIGHT_MAX = 22, LEFT_MAX = 12, FAR = LEFT_MAX + 1, BEYOND = RIGHT_MAX + 1, NONE = -1 };
 enum { ZEROS_BEYOND = 330 };  // number of zeros after which a set without an end is unbounded
-// The largest exponents of a mantissa with one digit before the point, and with up to 209: doubles
-// can represent these numbers. NO_LIMIT: for a mantissa of 0, and for exponents below 0.
+// The largest exponents with which doubles can represent a number: for a mantissa with one digit
+// before the point, and for one with up to 209. NO_LIMIT: for a mantissa of 0, and for exponents
+// below 0.
 enum { EXPONENT_MAX = 307, EXPONENT_LONG_MAX = 99, NO_LIMIT = 0 };
 
-// The last part of the mantissa that was read. Its number means: in RIGHT, the number of digits
-// after the point that are before it in the value; in PLAIN, the number of digits; in LEFT, the
-// number of digits before the point that are after it in the value; in WHOLE, whether there are
-// several.
+// The last part of the mantissa that was read. The number stored with it is, for RIGHT, the number
+// of digits after the point that the exponent moves before it; for PLAIN, the number of digits; for
+// LEFT, the number of digits before the point that the exponent moves after it; for WHOLE, whether
+// there are several digits.
 typedef enum mantissa_part {
   START,       // a sign or nothing
   WHOLE,       // digits before the point

@@ -1,14 +1,14 @@
-// grammar/exponents.h — spellings with an exponent of the numbers in a set.
+// grammar/exponents.h — notations with an exponent for the numbers in a set.
 #ifndef WICK_GRAMMAR_EXPONENTS_H
 #define WICK_GRAMMAR_EXPONENTS_H
 
 #include "grammar/dfa.h"
 #include "grammar/program.h"
 
-// Adds the spellings between two states. `set` comes from numbers.h: it has all spellings of a
-// value without an exponent. This omits spellings of sets with more than EXPONENTS_STATES_MAX
-// states, spellings with more than 22 digits after the point or with more than 12 digits over which
-// the point moves to the left, and exponents beyond the set's bounds. The numbers are finite as
+// Adds the notations between two states. `set` comes from numbers.h: it has all notations of a
+// value without an exponent. Not added: notations for sets with more than EXPONENTS_STATES_MAX
+// states, notations with more than 22 digits after the point or whose exponent moves the point to
+// the left by more than 12 digits, and exponents beyond the set's bounds. The numbers are finite as
 // doubles if they have at most 209 digits before the point.
 enum { EXPONENTS_STATES_MAX = 1000 };
 void exponents_add(program_builder *builder, const dfa *set, uint32_t from, uint32_t to);

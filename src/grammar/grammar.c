@@ -94,7 +94,7 @@ uint32_t grammar_build(program_builder *builder, const tokenizer *tokens,
   return 0;
 }
 
-// A program that has been built. Spelling its sets of strings and finishing it may pause.
+// A program that has been built. Adding its sets of strings (spell.h) and finishing it may pause.
 typedef struct built_grammar {
   program_builder builder;
   gbnf_names *names;

@@ -34,15 +34,18 @@ wick_status grammar_run(grammar_work *work, const tokenizer *tokens, const wick_
 uint32_t grammar_build(program_builder *builder, const tokenizer *tokens,
                        const wick_grammar *wanted, gbnf_names **names);
 // The reply of a chat model that may call tools, in the format of the engine's chat template. The
-// text is a JSON object with `tools`, `tool_choice` ("auto", "required", or {"function":
-// {"name"}}), `parallel_tool_calls` in OpenAI's format, `ending`, the part of the prompt after the
-// messages, `has_begun`, set if the end of `ending` is content, and `content`: {"kind", "text"}, a
-// grammar for the content after the reasoning. With "auto" the text is free until a call or the
-// content begins; otherwise only calls follow the reasoning. If the reply begins as a call, its
-// arguments match the schema, or WICK_E_UNSUPPORTED names the keyword that is not supported. The
-// request needs print_special, unless the tags are a plain <think>.
+// text is a JSON object:
+//   tools, tool_choice ("auto", "required", or {"function": {"name"}}), parallel_tool_calls: as in
+//     OpenAI's API
+//   ending: the part of the prompt after the messages
+//   has_begun: whether the end of `ending` is content
+//   content: {"kind", "text"}, a grammar for the content after the reasoning
+// With "auto" the text is free until a call or the content begins; otherwise only calls follow the
+// reasoning. If the reply begins as a call, its arguments match the schema, or WICK_E_UNSUPPORTED
+// names the keyword that is not supported. The request needs print_special, unless the tags are a
+// plain <think>.
 #define GRAMMAR_REPLY ((wick_grammar_kind)5)
-// Defined in the folder reply (hold.c), which has the call formats.
+// Defined in reply/hold.c, next to the call formats.
 uint32_t grammar_build_reply(program_builder *builder, const tokenizer *tokens,
                              const wick_grammar *wanted, gbnf_names **names);
 void grammar_destroy(grammar *grammar);

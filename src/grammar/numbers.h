@@ -1,5 +1,5 @@
-// grammar/numbers.h — sets of JSON numbers by their value, spelled without an exponent: a set with
-// one spelling of a value has all of them (1, 1.0, 1.00).
+// grammar/numbers.h — sets of JSON numbers by their value, without an exponent: a set that contains
+// one notation of a value contains all of them (1, 1.0, 1.00).
 #ifndef WICK_GRAMMAR_NUMBERS_H
 #define WICK_GRAMMAR_NUMBERS_H
 
@@ -23,7 +23,7 @@ const dfa *numbers_bounded(grammar_work *work, document_text bound, number_bound
 const dfa *numbers_equal(grammar_work *work, document_text value);
 // The multiples of a positive number, which must have few digits (otherwise WICK_E_UNSUPPORTED).
 const dfa *numbers_multiple(grammar_work *work, document_text divisor);
-// Spellings without superfluous digits: no ".0" at the end, no "-0", and at most 15 digits, so that
+// Notations without superfluous digits: no ".0" at the end, no "-0", and at most 15 digits, so that
 // doubles distinguish them.
 const dfa *numbers_short(grammar_work *work);
 // Whether no double has a larger magnitude.

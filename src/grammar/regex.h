@@ -1,4 +1,4 @@
-// grammar/regex.h — regular expressions of ECMA-262 (2025) with the flag u. Unsupported features
+// grammar/regex.h — regular expressions of ECMA-262 (2025) with the u flag. Unsupported features
 // (look-behind, back references, word boundaries, \p) are rejected with an error that names them.
 #ifndef WICK_GRAMMAR_REGEX_H
 #define WICK_GRAMMAR_REGEX_H

@@ -7,10 +7,10 @@
 
 #include "grammar/program.h"
 
-// With `any`, every JSON spelling of a value is allowed, with white space, and undeclared members
-// unless the schema forbids them. Otherwise there is one spelling: separators are ", " and ": ",
-// with no other white space and no exponents; only members that are declared, or that a schema for
-// other members allows, are permitted.
+// With `any`, every JSON notation of a value is accepted, with any white space, and so are
+// undeclared members unless the schema forbids them. Otherwise each value has one notation:
+// separators are ", " and ": ", with no other white space and no exponents; only members that are
+// declared, or that a schema for other members allows, are permitted.
 //
 // Returns the rule for the whole text; 0 after a failure.
 uint32_t schema_build(program_builder *builder, const uint8_t *text, size_t size_bytes, bool any);
@@ -43,7 +43,7 @@ typedef struct argument_form {
   bool escapes_names;  // & and " are &amp; and &quot;
 } argument_form;
 
-// Returns the rule for an object of the schema, in one spelling. WICK_E_UNSUPPORTED also if the
+// Returns the rule for an object of the schema, in one notation. WICK_E_UNSUPPORTED also if the
 // format cannot represent a name.
 uint32_t schema_build_argument(program_builder *builder, const uint8_t *text, size_t size_bytes,
                                const argument_form *form);

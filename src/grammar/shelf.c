@@ -202,8 +202,8 @@ static shelf_job **find_job(grammar_shelf *shelf, memory_gate *memory, const wic
   return place;
 }
 
-// Moves a compilation that takes long out of the way of later ones: it becomes the slow job, or
-// waits for the slow job and starts over.
+// Moves a long compilation out of the way of later ones: it becomes the slow job, or waits for the
+// slow job and starts over.
 static void leave_quick(grammar_shelf *shelf, memory_gate *memory) {
   if (++shelf->quick->slices < SHELF_QUICK_SLICES) return;
   shelf->slow_ones[shelf->slow_count++ % SHELF_SLOW_MAX] = hash_of(&shelf->quick->made->wanted);

@@ -216,9 +216,9 @@ static bool is_endless(const dfa *set, uint32_t state, const bool *endless) {
 
 // ---- classes of characters ----
 
-// Returns the rule for one character in the ranges: `values` are the spelling, then the first and
-// the last character of each range. Equal classes share the rule, so states that read them need no
-// states for their bytes.
+// Returns the rule for one character in the ranges: `values` contains the spelling (spell.h), then
+// the first and the last character of each range. Equal classes share the rule, so states that read
+// them need no states for their bytes.
 static uint32_t class_rule(program_builder *builder, const uint32_t *values, uint32_t count) {
   const uint32_t found = work_intern(builder->work, &builder->classes, values, count);
   while (work_is_ok(builder->work) && builder->class_rules.count <= found) {

@@ -7,8 +7,8 @@
 
 typedef enum spelling {
   SPELL_RAW,
-  SPELL_JSON,  // one spelling per character: escaped only if necessary, with the shortest escape
-  SPELL_JSON_ANY,   // every spelling that JSON allows
+  SPELL_JSON,       // one form per character: escaped only if necessary, with the shortest escape
+  SPELL_JSON_ANY,   // every form that JSON allows
   SPELL_JSON_SAFE,  // like SPELL_JSON, but "<" is escaped, so that no delimiter of a call format
                     // occurs
 } spelling;

@@ -104,8 +104,8 @@ static void bend_scores(const kernel_attention *state, uint32_t head, const kern
   }
 }
 
-// Compute the scores of one head in a page, which must be 0 before; and acc += sum over the tokens
-// of a step of p * V.
+// Compute the scores of one head in a page, which must initially be 0; and acc += sum over the
+// tokens of a step of p * V.
 typedef void scores_function(const float *q, uint32_t dims, const kernel_page *page, float *scores);
 typedef void values_function(float *acc, uint32_t dims, const kernel_page *pages, uint32_t count,
                              float p[][KERNEL_PAGE_TOKENS]);

@@ -60,7 +60,7 @@ void tile_unpack_rows(const uint8_t *record, uint32_t first, uint32_t last, cons
   }                                                                    \
   TILE_PRODUCT_SINGLE(name, strip_facts, variant, flavor, variant)
 
-// Does the same if several tokens are multiplied as in a different variant.
+// The same, but multiplies several tokens as in a different variant.
 #define TILE_PRODUCT_SINGLE(name, strip_facts, variant, flavor, variant_of_pairs)               \
   static void name##_single_token_##variant(const strip_job *job) {                             \
     strip_run_single(&(strip_facts), job, flavor);                                              \

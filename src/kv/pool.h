@@ -166,9 +166,9 @@ wick_status kv_seq_shift(kv_pool *pool, kv_seq_id seq, uint32_t first, uint32_t 
 // Frees leading pages that lie entirely before the last `keep` stored tokens; their entries remain,
 // as KV_PAGE_NONE.
 wick_status kv_seq_window(kv_pool *pool, kv_seq_id seq, uint32_t keep, wick_error *error);
-// Does the same with the pool's window: keeps the pages that the next position needs, and those for
-// the `back` positions before it, so that the sequence can still be cut there. Does nothing without
-// a window.
+// The same with the pool's window: keeps the pages that the next position needs, and those for the
+// `back` positions before it, so that the sequence can still be cut there. Does nothing without a
+// window.
 void kv_seq_slide(kv_pool *pool, kv_seq_id seq, uint32_t back);
 // Returns the number of pages in its table, without those that fell out of the window.
 uint32_t kv_seq_pages(const kv_pool *pool, kv_seq_id seq);

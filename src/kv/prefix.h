@@ -8,8 +8,8 @@
 // The cache holds a reference to each page, which seals the page. An entry without users is idle.
 // It stays until pages or entries run short. Only leaves are evicted, the least recently used
 // first. Eviction skips an entry whose page a sequence still uses, since that would free nothing;
-// but it takes such an entry if this makes an ancestor a leaf whose page no sequence uses. Only the
-// thread that writes the pool may use the cache.
+// but it evicts such an entry if this makes an ancestor a leaf whose page no sequence uses. Only
+// the thread that writes the pool may use the cache.
 #ifndef WICK_KV_PREFIX_H
 #define WICK_KV_PREFIX_H
 
@@ -93,7 +93,7 @@ typedef struct prefix_config {
 // pool must outlive it. It allocates as entries are added. WICK_E_ARG, WICK_E_NOMEM.
 wick_status prefix_cache_init(memory_gate *memory, kv_pool *pool, const prefix_config *config,
                               prefix_cache **out, wick_error *error);
-void prefix_cache_destroy(prefix_cache *cache);  // NULL is fine
+void prefix_cache_destroy(prefix_cache *cache);  // NULL does nothing
 
 // ---- Functions for the engine ----
 

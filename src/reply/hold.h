@@ -58,8 +58,8 @@ uint32_t hold_build(hold *h);
 
 // ---- hold_calls.c ----
 
-// Adds a pattern and returns the state after it. `tool` is the name in it, `arguments` the rule for
-// its arguments.
+// Adds a pattern and returns the state after it. `tool` supplies the name in the pattern, and
+// `arguments` is the rule for the tool's arguments.
 uint32_t hold_put(hold *h, uint32_t from, const char *pattern, const reply_form *form,
                   const hold_tool *tool, uint32_t arguments);
 uint32_t hold_text(hold *h, uint32_t from, const char *text);

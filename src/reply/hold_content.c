@@ -1,4 +1,4 @@
-// reply/hold_content.c — the requirement on a reply's content, after the reasoning.
+// reply/hold_content.c — constrains a reply's content after the reasoning.
 #include <string.h>
 
 #include "grammar/numbers.h"

@@ -1,7 +1,7 @@
 // schedule/scheduler.h — runs requests in batches through the forward pass and writes events.
-// Running requests share each pass (continuous batching, Yu et al. 2022, Orca). A pass contains
-// every decode and pieces of prompts in order of arrival. A unit of work is one layer or one block
-// of logits.
+// Running requests share each pass (continuous batching, Yu et al. 2022, Orca). A pass contains a
+// row for each decoding request, and chunks of prompts in order of arrival. A unit of work is one
+// layer or one block of logits.
 #ifndef WICK_SCHEDULE_SCHEDULER_H
 #define WICK_SCHEDULE_SCHEDULER_H
 
@@ -74,8 +74,8 @@ void scheduler_destroy(scheduler *scheduler);
 uint64_t scheduler_plan_bytes(const tokenizer *tokenizer, uint32_t batch_tokens);
 
 // `wish`: the parts of a reply, and the reasoning tags for a request that limits reasoning;
-// otherwise NULL. `media`: spans among wanted->tokens, which has their pseudo tokens; NULL: none.
-// Images that must be processed in one pass have at most batch_tokens rows.
+// otherwise NULL. `media`: the images and recordings in wanted->tokens, which contains their pseudo
+// tokens; NULL: none. Images that must be processed in one pass have at most batch_tokens rows.
 wick_status scheduler_submit(scheduler *scheduler, const wick_request *wanted,
                              const media_list *media, const reply_wish *wish, uint32_t *id,
                              wick_error *error);

@@ -29,7 +29,7 @@ static uint32_t read_code(const char *bytes, uint32_t size_bytes, uint32_t base,
 
 static const char ESCAPES[] = "n\nt\tr\rb\bf\fv\va\a\\\\''\"\"";
 
-// Writes the character of an escape that begins after the backslash; returns the number of bytes
+// Writes the character for the escape sequence after the backslash; returns the number of bytes
 // read.
 static uint32_t read_escape(const char *bytes, uint32_t size_bytes, char *out, uint32_t *written) {
   const char c = bytes[0];

@@ -1,8 +1,8 @@
 // text/wpm.c — WordPiece as used by BERT models: accents are removed, text is converted to lower
 // case and split at white space, punctuation and Chinese characters; each word is split into the
 // longest matching tokens, from left to right, or is unknown as a whole. Source: BERT (Devlin et
-// al. 2018). If llama.cpp keeps less of a decomposition (Hangul) or drops vowel signs, this follows
-// BERT.
+// al. 2018). Where llama.cpp differs (it keeps less of a Hangul decomposition and drops vowel
+// signs), this code follows BERT.
 #include <string.h>
 
 #include "base/text.h"
