@@ -99,8 +99,8 @@ static wick_status end_status(const wick_event *event, wick_error *error) {
   return (wick_status)event->status;
 }
 
-// Reports why the request cannot continue: the model is incomplete, or the caller would have to
-// act.
+// Reports why the request cannot continue: the model is incomplete, or it waits for the
+// caller.
 static wick_status stuck_status(wick_step_result result, wick_error *error) {
   if (result == WICK_STEP_WAIT_BYTES) {
     return fail_with(error, WICK_E_NODATA, WICK_NO_OFFSET, "the model is not completely loaded");

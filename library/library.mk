@@ -49,8 +49,8 @@ SHARED := $(LIBRARY)/lib/libwick.so
 endif
 
 # ---- metadata for compilers: wick.pc, wick-VARIANT.pc and CMake's files ----
-# $(call library_pc,NAME,FOLDER OF THE ARCHIVE,COMPILER FLAGS,LINK FLAGS[,LIBRARY]): the default, -lwick, would
-# prefer the shared library to the archive
+# $(call library_pc,NAME,FOLDER OF THE ARCHIVE,COMPILER FLAGS,LINK FLAGS[,LIBRARY]): without LIBRARY,
+# -lwick is used, which prefers the shared library to the archive
 define library_pc
 $(LIBRARY)/lib/pkgconfig/$(1).pc: library/wick.pc.in library/library.mk flags.mk include/wick.h
 	@mkdir -p $$(@D)

@@ -1,5 +1,5 @@
-// lab/workload.h — requests with their own arrival times: classes of prompt and answer lengths,
-// arrival times, and the measurements of each request.
+// lab/workload.h — the requests of a benchmark: classes of prompt and answer lengths, arrival
+// times, and the measurements of each request.
 #ifndef WICK_LAB_WORKLOAD_H
 #define WICK_LAB_WORKLOAD_H
 

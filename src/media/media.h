@@ -28,7 +28,8 @@ typedef struct media_text {
   bool sees_both_ways;
 } media_text;
 
-// Reads this from the metadata of a text model. WICK_E_FORMAT if keys are missing or invalid.
+// Reads these properties from the metadata of a text model. WICK_E_FORMAT if keys are missing or
+// invalid.
 wick_status media_text_read(const gguf_directory *directory, media_text *out, wick_error *error);
 
 // Reads `size_bytes` bytes of the mmproj file from an offset; returns false on failure.
@@ -55,9 +56,9 @@ typedef enum media_kind { MEDIA_IMAGES, MEDIA_AUDIO } media_kind;
 wick_status media_find_encoders(const gguf_directory *directory, bool *has_images, bool *has_audio,
                                 wick_error *error);
 
-// Reads the weights of one kind of encoder. The directory is not needed afterwards. The error
-// contains the key or tensor that is wrong: WICK_E_FORMAT, WICK_E_SHAPE, WICK_E_NODATA (missing
-// tensors), WICK_E_UNSUPPORTED (unknown projectors and types), WICK_E_TRUNCATED, WICK_E_NOMEM.
+// Reads the weights of one kind of encoder. The directory is not needed afterwards. The error names
+// the invalid key or tensor: WICK_E_FORMAT, WICK_E_SHAPE, WICK_E_NODATA (missing tensors),
+// WICK_E_UNSUPPORTED (unknown projectors and types), WICK_E_TRUNCATED, WICK_E_NOMEM.
 wick_status media_open(memory_gate *memory, const kernel_table *kernels,
                        const gguf_directory *directory, media_kind kind, const media_text *text,
                        const media_reader *reader, const media_options *options, media_model **out,
@@ -89,7 +90,7 @@ uint64_t media_fingerprint(const media_model *model);
 typedef struct media_chunk {
   char text[48];       // NUL-terminated; special tokens in it are parsed
   bool is_text;        // else rows
-  bool is_one_token;   // the text is the spelling of one token of the vocabulary
+  bool is_one_token;   // the text is that of a single token in the vocabulary
   bool is_non_causal;  // the rows attend to each other
   bool is_audio;
   bool is_overview;       // of the whole image, else a tile
@@ -139,7 +140,7 @@ wick_status media_feed_image(const media_model *model, media_prepared *prepared,
 // Continues to resize for a few milliseconds, after the last row has been fed.
 wick_status media_resize(const media_model *model, const media_plan *plan, media_prepared *prepared,
                          bool *is_done, wick_error *error);
-// Does all of the above. WICK_E_NOMEM.
+// Performs all of the steps above. WICK_E_NOMEM.
 wick_status media_prepare(const media_model *model, const media_plan *plan, image_view image,
                           media_prepared *out, wick_error *error);
 void media_prepared_free(memory_gate *memory, media_prepared *prepared);  // zeros are allowed

@@ -17,7 +17,7 @@
 
 enum { ADAPTER_RANK_MAX = 4096, ADAPTER_TARGETS_MAX = 4 };  // targets: weights per product
 
-// The matrices that are added to one weight [out, in], or to each of a stack. For a lookup:
+// The matrices that are added to one weight [out, in], or to each weight of a stack. For a lookup:
 // embedding[token] += factor * B A[token].
 typedef struct adapter_pair {
   weight_tensor a;  // [rank, in]; for a lookup [rows, rank]

@@ -70,9 +70,9 @@ void plan_leave_out_predictors(model_plan *plan);
 bool plan_begins_predictor(model_plan *plan);
 void plan_predictor(model_plan *plan, model_block *input, model_block *mixer,
                     model_block *feed_forward);
-// Rejects windows, with an error that contains the key.
+// Rejects windows, with an error that names the key.
 void plan_refuse_window(model_plan *plan);
-// Rejects a mixture of experts, with an error that contains the key.
+// Rejects a mixture of experts, with an error that names the key.
 void plan_refuse_experts(model_plan *plan);
 
 #endif

@@ -21,7 +21,7 @@ uint32_t keys_size(model_keys *keys, const char *name, uint32_t most);
 // Reads a whole number within [least, most]. If absent: `fallback`, or an error if that is 0.
 uint32_t keys_count(model_keys *keys, const char *name, uint32_t least, uint32_t most,
                     uint32_t fallback);
-// Does the same, but returns 0 if it is absent.
+// The same, but returns 0 if it is absent.
 uint32_t keys_count_or_none(model_keys *keys, const char *name, uint32_t most);
 // Reads a layer's count: item `layer` of an array with one item for each of `layers`, or the number
 // that applies to all layers. If absent: `fallback`.
@@ -29,7 +29,7 @@ uint32_t keys_count_of_layer(model_keys *keys, const char *name, uint32_t layer,
                              uint32_t most, uint32_t fallback);
 // Reads a number above 0 and below 1e30. If absent: `fallback`, or an error if that is 0.
 double keys_number(model_keys *keys, const char *name, double fallback);
-// Does the same, but returns 0 if it is absent or 0.
+// The same, but returns 0 if it is absent or 0.
 double keys_number_or_none(model_keys *keys, const char *name);
 // Reads a boolean. If absent: `fallback`.
 bool keys_flag(model_keys *keys, const char *name, bool fallback);

@@ -228,7 +228,7 @@ static void rotate_query(const attention_tile *tile, uint32_t token, int32_t del
 
 // ---- Steps ----
 //
-// Pages are added in steps that depend only on the table, not on which token sees how much of them:
+// Pages are added in steps that depend only on the table, not on how much of them a token sees:
 // entries that begin in the same KERNEL_STEP_TOKENS positions and have the same rotation, at most
 // KERNEL_STEP_PAGES. The part of a step that a window hides is left out, whether its pages still
 // exist or not. (If layers have windows, ranges within a sequence are never dropped: the entries of

@@ -15,7 +15,7 @@ wick_status tensor_check(const tensor_ref *ref, wick_error *error);
 // space); tensor->data is then NULL.
 wick_status tensor_slice(const tensor_ref *ref, const uint8_t *image, uint64_t image_bytes,
                          uint32_t in, uint32_t out, weight_tensor *tensor, wick_error *error);
-// Does the same; fails with WICK_E_SHAPE unless the bytes are `out` rows of `in` values.
+// The same, but fails with WICK_E_SHAPE unless the bytes are `out` rows of `in` values.
 wick_status tensor_from_ref(const tensor_ref *ref, const uint8_t *image, uint64_t image_bytes,
                             uint32_t in, uint32_t out, weight_tensor *tensor, wick_error *error);
 

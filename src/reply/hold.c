@@ -253,7 +253,7 @@ static uint32_t target_of(hold *h, const char *open, hold_marks *marks) {
 }
 
 // Adds the text that begins the reply's first call: `before`, the name of `tool` if it is given,
-// `after`. In the format's own spelling, the text may have `spaces` more spaces.
+// `after`. As the format's models write it, the text may have `spaces` additional spaces.
 static void add_start(hold *h, hold_marks *marks, const reply_form *form, const char *before,
                       hold_tool *tool, const char *after, uint32_t spaces) {
   const document_text name = tool == NULL ? (document_text){0} : tool->name;

@@ -280,8 +280,8 @@ wick_status reply_parser_feed(reply_parser *p, const char *text, size_t size_byt
 
 // ---- the end ----
 
-// Parses text again that is decided only by the end of the reply: calls in reasoning that was not
-// closed, and a reply that is a single call.
+// Parses again the text that only the end of the reply can classify: calls in reasoning that was
+// not closed, and a reply that is a single call.
 static void read_held(reply_parser *p) {
   p->is_ending = true;
   if (p->place == PLACE_TEXT && p->awaits_close) {

@@ -1,7 +1,7 @@
 // schedule/predict.h — the model's own layer for the token after the next
 // (model/blocks/predictor.h) proposes tokens. Its input is the model's last hidden row of each
-// token, after the norm, together with the next token. It proposes greedily, and further tokens
-// from its own rows, which is enough for schedule/speculation.h.
+// token, after the norm, together with the next token. It proposes greedily and, after the first
+// token, from its own rows, which is enough for schedule/speculation.h.
 //
 // Its keys and values are in separate pages, of at most one context in total. They start where the
 // prefill of a request started: after a cached prefix, on a session or in a fork, the layer has not

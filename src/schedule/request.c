@@ -271,7 +271,7 @@ static wick_status take_grammar(memory_gate *memory, const tokenizer *tokenizer,
   wick_status status = take_spelling(memory, tokenizer, shelf, wanted, request, error);
   const bool is_json = wanted->kind == WICK_GRAMMAR_JSON_SCHEMA || wanted->kind == GRAMMAR_REPLY;
   if (status == WICK_E_ARG && wanted->begun_bytes != 0 && is_json && !wanted->any_spelling) {
-    // users' prefixes may contain white space where the shortest spelling has none
+    // users' prefixes may contain white space where the shortest notation has none
     wick_grammar any = *wanted;
     any.any_spelling = true;
     status = take_spelling(memory, tokenizer, shelf, &any, request, error);

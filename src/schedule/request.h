@@ -87,9 +87,9 @@ typedef struct request {
 
 // Copies the host's parameters and tokenises the prompt. `session` is the session that `wanted`
 // refers to, or NULL. `context_tokens` limits prompt and output together; a longer prompt is
-// WICK_E_FULL with both numbers. `media`: spans among wanted->tokens, or NULL. Other errors are
-// those of wick_request_submit. `shelf` has the grammars; `wish` has the reasoning tags, which a
-// limit needs, and the parts of a reply; NULL: neither.
+// WICK_E_FULL with both numbers. `media`: the images and recordings in wanted->tokens, or NULL.
+// Other errors are those of wick_request_submit. `shelf` has the grammars; `wish` has the reasoning
+// tags, which a limit needs, and the parts of a reply; NULL: neither.
 wick_status request_create(memory_gate *memory, tokenizer *tokenizer, grammar_shelf *shelf,
                            const wick_request *wanted, const media_list *media,
                            const reply_wish *wish, session *session, uint32_t vocab,

@@ -4,7 +4,8 @@
 enum { REST_TOKENS_FIRST = 32, REST_TOKENS_MAX = 512 };
 // After this many misses, the pause between lookups grows by one token.
 enum { MISSES_PER_REST = 16, MISS_REST_MAX = 7 };
-// A change has at most this many tokens, and replaces at most this many more.
+// A change has at most CHANGE_TOKENS_MAX tokens, and replaces at most CHANGE_TOKENS_MORE more
+// tokens than it has.
 enum { CHANGE_TOKENS_MAX = 8, CHANGE_TOKENS_MORE = 2 };
 // Whether other positions with the same tokens confirm a proposal.
 enum { OTHERS_NONE, OTHERS_AGREE, OTHERS_DISAGREE };

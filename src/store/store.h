@@ -35,7 +35,7 @@
 typedef struct seq_store seq_store;
 
 // BACK: a sequence can go back by at least this many tokens (rejected proposals, a token that is
-// recomputed for its logits), whatever its window.
+// recomputed for its logits), regardless of its window.
 enum { STORE_GROUPS_MAX = 4, STORE_POOLS_MAX = STORE_GROUPS_MAX + 1, STORE_BACK_TOKENS = 16 };
 
 typedef struct store_config {

@@ -14,8 +14,8 @@ static bool is_known(const jinja_run *run, uint32_t level) {
   return messages_template_has(run, LEVELS[level].word);
 }
 
-// Returns the nearest level except "none" that the template contains; of two equally near ones, the
-// higher.
+// Returns the nearest level except "none" that the template contains; of two equally near levels,
+// the higher one.
 static uint32_t nearest(const jinja_run *run, uint32_t level) {
   for (uint32_t distance = 0; distance < LEVEL_COUNT; distance++) {
     if (level + distance < LEVEL_COUNT && is_known(run, level + distance)) return level + distance;

@@ -59,9 +59,9 @@ int32_t tokenizer_separator(const tokenizer *tokenizer);
 bool tokenizer_is_word_pieces(const tokenizer *tokenizer);
 bool tokenizer_adds_bos(const tokenizer *tokenizer);
 bool tokenizer_adds_eos(const tokenizer *tokenizer);
-// Whether a token ends a generation: eos, eot, eom and similar ones (tokenizer.ggml.eot_token_id,
-// <|im_end|>, <|eot_id|>,
-// <|endoftext|>, <end_of_turn> … if they are control tokens, by llama.cpp's rules).
+// Whether a token ends a generation: eos, eot, eom and similar ones (tokenizer.ggml.eot_token_id;
+// by llama.cpp's rules also <|im_end|>, <|eot_id|>, <|endoftext|>, <end_of_turn> and others if they
+// are control tokens).
 bool tokenizer_is_end(const tokenizer *tokenizer, int32_t token);
 // Returns the id of a token by its exact text in the vocabulary, or TOKEN_NONE.
 int32_t tokenizer_find(const tokenizer *tokenizer, const char *text, size_t size_bytes);

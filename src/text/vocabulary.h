@@ -185,8 +185,9 @@ wick_status vocabulary_read_roles(tokenizer *tokenizer, const gguf_directory *di
 // Returns the bytes of all tokens that may become special because of their text.
 size_t vocabulary_named_bytes(void);
 
-// ---- special tokens in text (special_index.c, special.c) ---- Fills in the table. A token that is
-// too long is an error. O(bytes log count).
+// ---- special tokens in text (special_index.c, special.c) ----
+
+// Fills in the table. A token that is too long is an error. O(bytes log count).
 wick_status special_index(tokenizer *tokenizer, uint64_t offset_bytes, wick_error *error);
 static inline bool special_is(token_kind kind, bool controls) {
   return kind == TOKEN_USER_DEFINED ||

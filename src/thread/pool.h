@@ -1,5 +1,5 @@
-// thread/pool.h — a pool with parallel_for. One caller and N-1 helpers; a build without threads, or
-// a pool of one, keeps the same calls and runs everything in the caller.
+// thread/pool.h — a thread pool with parallel_for: one caller and N-1 helpers. A build without
+// threads, or a pool of one, has the same functions and runs everything in the caller.
 #ifndef WICK_THREAD_POOL_H
 #define WICK_THREAD_POOL_H
 

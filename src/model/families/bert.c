@@ -1,7 +1,7 @@
-// model/families/bert.c — encoders whose norms follow each addition: BERT (Devlin et al.
-// 2018; MiniLM, bge, e5, XLM-R's) with learned positions, nomic-embed (Nussbaum et al. 2024) and
+// model/families/bert.c — encoders whose norms follow each addition: BERT (Devlin et al. 2018;
+// MiniLM, bge, e5, XLM-R's) with learned positions, nomic-embed (Nussbaum et al. 2024) and
 // jina-embeddings-v3 (Sturua et al. 2024) with rotated halves, jina-embeddings-v2 (Günther et al.
-// 2023) with ALiBi to both sides. Files are in the form of llama.cpp's converter.
+// 2023) with ALiBi in both directions. Files are in the form of llama.cpp's converter.
 #include "model/families/decoder.h"
 #include "model/families/families.h"
 
