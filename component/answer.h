@@ -17,7 +17,7 @@ typedef enum answer_kind {
 
 enum { ANSWER_CHOICES_MAX = 16 };
 
-// A request's body, which is kept until it is no longer needed.
+// A request's body, which is freed once it is no longer needed.
 typedef struct asked_body {
   buffer source;
   body read;
@@ -55,7 +55,7 @@ typedef struct answer {
   bool is_streamed, includes_usage, has_logprobs;
   bool has_events;        // for a stream: whether the engine has returned an event
   uint64_t comment_us;    // when the last comment line was added
-  bool sends_pieces;      // sends pieces as they arrive; otherwise everything is kept until the end
+  bool sends_pieces;      // sends pieces as they arrive; otherwise everything is sent at the end
   uint32_t alternatives;  // reported for each token
   buffer stops;           // the stop strings in JSON, each terminated
   choice *choices;        // [choice_count]; the choices of a prompt are consecutive

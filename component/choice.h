@@ -21,7 +21,7 @@ typedef struct details {
 typedef struct choice {
   uint32_t request;  // the engine's number
   bool is_open;      // whether its last event has not arrived yet
-  bool has_called;   // whether it has called a tool, with no malformed call
+  bool has_called;   // whether it has called a tool and no call was malformed
   bool has_parts;    // whether it is a reply to a conversation, in parts; otherwise everything is
                      // content
   const wick_event *parts;  // the first part whose TOKEN or DONE event has not arrived

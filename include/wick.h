@@ -591,7 +591,7 @@ WICK_API wick_status wick_tokenize(wick_engine *engine, const char *text, size_t
 WICK_API size_t wick_detokenize_bytes_max(const wick_engine *engine, size_t count);
 // Writes the text of tokens [count] to `out` [wick_detokenize_bytes_max]; *size_bytes is its
 // length. is_whole: the tokens start at the beginning of the text (SPM drops the added space);
-// has_special: control tokens are written, too. Invalid UTF-8 becomes U+FFFD. WICK_E_ARG for an id
+// has_special: control tokens are also written. Invalid UTF-8 becomes U+FFFD. WICK_E_ARG for an id
 // outside the vocabulary.
 WICK_API wick_status wick_detokenize(wick_engine *engine, const int32_t *tokens, size_t count,
                                      bool is_whole, bool has_special, char *out, size_t *size_bytes,
@@ -1037,7 +1037,7 @@ WICK_API wick_status wick_request_submit(wick_engine *engine, const wick_request
                                          uint32_t *id, wick_error *error);
 // Compiles the grammar of a request for a few milliseconds. True: it is compiled, or the request
 // will be rejected, which wick_request_submit reports. Call this between other work until it
-// returns true, then submit at once. Without it, submit compiles the whole grammar.
+// returns true, then submit immediately. Without it, submit compiles the whole grammar.
 WICK_API bool wick_request_prepare(wick_engine *engine, const wick_request *request);
 // Pauses or resumes a request, for example if its client does not keep up. A paused request does
 // not run, but keeps its position in the queue and, until another request needs them, its pages.

@@ -335,7 +335,8 @@ static wick_status read_tokenizer(wick_engine *engine, wick_error *error) {
                    "the file has no tokenizer (the key 'tokenizer.ggml.model' is missing)");
 }
 
-// If only the directory is read, a model that would not run is reported, without an error.
+// If only the directory is read, a model that would not run is not an error; the reason is stored
+// in model_error.
 static wick_status look_at_directory(wick_engine *engine, wick_error *error) {
   wick_status status = read_tokenizer(engine, &engine->tokenizer_error);
   if (status == WICK_E_NOMEM) return engine_repeat_error(&engine->tokenizer_error, error);

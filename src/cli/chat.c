@@ -79,7 +79,8 @@ static void add_message(conversation *talk, const char *role, const char *text, 
   json_close(&json, '{');
 }
 
-// Reasoning is written to standard error and not added to the conversation: templates omit it, too.
+// Reasoning is written to standard error and not added to the conversation, because templates would
+// omit it anyway.
 static bool show_part(void *context, wick_engine *engine, const wick_event *event) {
   (void)engine;
   conversation *talk = context;

@@ -29,7 +29,7 @@ bool output_flush(output_stream to);
 // pipe for a terminal.
 bool output_is_terminal(int descriptor);
 
-// These are json_sinks (base/json.h) that do not use the context.
+// The functions below are json_sinks (base/json.h) that do not use the context.
 void output_text_json(void *context, const char *bytes, size_t size_bytes);
 void output_log_json(void *context, const char *bytes, size_t size_bytes);
 

@@ -186,7 +186,7 @@ static exit_code tokenize_text(wick_engine *engine, const input_text *source, ui
 }
 
 // Returns the token that the model requires before every text. An empty text is tokenised as this
-// token and the one after every text, if the model has them.
+// token and the token required after every text, if the model has them.
 static int32_t find_bos(wick_engine *engine) {
   enum { SAMPLE_TOKENS = 8 };
   int32_t specials[2], sample[SAMPLE_TOKENS];

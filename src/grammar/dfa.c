@@ -304,8 +304,8 @@ static bool product_lives(const product *p, uint32_t a, uint32_t b) {
   return p->operation == DFA_OR ? a != GONE || b != GONE : a != GONE;
 }
 
-// Finds the end of the next common range of both automata's edges from `low` on, and the states
-// that the edges lead to.
+// Finds the end of the next common range of both automata's edges, starting at `low`, and the
+// states that the edges lead to.
 static uint32_t edge_at(const dfa *set, uint32_t state, uint32_t *at, uint32_t low, uint32_t *end) {
   if (state == GONE) return GONE;
   while (*at < set->first[state + 1] && set->edges[*at].high < low) (*at)++;

@@ -23,7 +23,7 @@ typedef struct dfa {
 
 typedef enum dfa_operation { DFA_AND, DFA_OR, DFA_WITHOUT } dfa_operation;
 
-// These return NULL after a failure, or if an argument is NULL.
+// The functions below return NULL after a failure, or if an argument is NULL.
 const dfa *dfa_combine(grammar_work *work, const dfa *a, const dfa *b, dfa_operation operation);
 const dfa *dfa_none(grammar_work *work);
 const dfa *dfa_any_text(grammar_work *work);

@@ -1,5 +1,5 @@
 // grammar/prefixes.c — makes alternatives share common prefixes, so that matching a list of
-// thousands of words needs few states at once, as in a trie.
+// thousands of words needs few states at a time, as in a trie.
 #include "grammar/program.h"
 
 struct prefix_sharer {

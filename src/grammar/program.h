@@ -82,8 +82,8 @@ typedef struct program_builder {
 } program_builder;
 
 bool program_begin(program_builder *builder, grammar_work *work);
-// After a failure, undoes the changes made to the lists of `now` since it was copied to `kept`.
-// Both share the lists.
+// After a failure, undoes the changes made to the lists of `now` since `kept` was copied from it.
+// The copy shares the lists.
 void program_restore(const program_builder *now, program_builder *kept);
 uint32_t program_place(program_builder *builder);
 // Adds a rule without edges, which starts at the state program_start.

@@ -102,13 +102,13 @@ typedef struct array_plan {
   uint32_t unique;       // the node of uniqueItems; 0: none
   schema_term contains;  // items that match it are counted; 0: none
   uint32_t contains_least, contains_most;
-  // requirements that some item must meet, each from an index on
+  // requirements that some item must meet, each starting at an index
   schema_term wanted[WANTED_MAX];
   uint32_t wanted_from[WANTED_MAX];
   uint32_t wanted_count;
 } array_plan;
 
-// Sets the minimum and maximum number of items, from index `from` on, that satisfy `term`.
+// Sets the minimum and maximum number of items, starting at index `from`, that satisfy `term`.
 static bool count_items(schema_compiler *c, array_plan *plan, schema_term term, uint32_t from,
                         uint32_t least, uint32_t most) {
   if (least == 0 && most == UINT32_MAX) return true;

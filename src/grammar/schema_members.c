@@ -5,8 +5,8 @@
 #include "grammar/schema_expansion.h"
 
 enum { TERMS_MAX = 256, GROUPS_MAX = 128, GRID_MAX = 200000, PART_STEPS = 40 };
-// The machine has memory for these (machine.h). Each optional member may follow any earlier member;
-// in any order, each member that has arrived is a return state.
+// The machine has enough memory for these numbers (machine.h). Each optional member may follow any
+// earlier member; in any order, each member that has arrived is a return state.
 enum { OPTIONAL_MAX = 900, MEMBERS_ANY_ORDER_MAX = 700 };
 
 static uint32_t keyword_of(const schema_compiler *c, const case_part *part, const char *name) {

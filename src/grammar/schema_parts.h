@@ -172,7 +172,8 @@ const dfa *schema_pattern(schema_compiler *c, document_text pattern);
 // ---- schema_keywords.c ----
 // Rejects keywords with values of the wrong kind, here and in all nested schemas.
 bool schema_check(schema_compiler *c, uint32_t schema);
-// Whether a node is at a position where a schema is expected, as far as schemas have been checked.
+// Whether a node is at a position where a schema is expected, among the schemas that have been
+// checked.
 bool schema_is_schema(const schema_compiler *c, uint32_t node);
 // Whether the keyword exists in no draft before 2019-09.
 bool schema_is_newer(const schema_compiler *c, document_text name);

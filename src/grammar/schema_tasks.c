@@ -1,7 +1,7 @@
 // grammar/schema_tasks.c — lists of tasks, and the restrictions that a task adds to a case.
 #include "grammar/schema_expansion.h"
 
-// Limited, because each is compared with all others.
+// Limit on requirements on members, because each requirement is compared with all others.
 enum { MEMBERS_MAX = 2048 };
 
 // ---- tasks ----

@@ -2,7 +2,7 @@
 // are unpacked parts of types without sub-scales.
 //
 // A step multiplies two vectors of codes (rows 0-3 and 4-7) by a word of each token's activations,
-// with the same word in all lanes. four_act_make copies the words into all lanes beforehand:
+// with the same word in all lanes. four_act_make copies the words into all lanes in advance:
 // v128.load32_splat costs V8 one more instruction for its address, and a step has only 22. The dots
 // fill the registers, so the float sums stay in memory.
 //

@@ -16,7 +16,7 @@
 #ifdef WICK_SIMD128
 
 typedef void tile_strip(const strip_job *job);
-// Unpacks parts [first, last) of a record to out[0], out[1] and so on.
+// Unpacks parts [first, last) of a record to out[0], out[1], ...
 typedef void tile_unpack(const uint8_t *record, uint32_t first, uint32_t last, tile_part *out);
 
 typedef struct tile_type {

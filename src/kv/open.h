@@ -40,7 +40,7 @@ typedef struct kv_open_row {
   uint32_t position, index;
 } kv_open_row;
 
-// Keys of the pages in between, of the current layer and of the previous one in its group: in
+// Keys of the pages between these two, for the current layer and the previous one in its group: in
 // models whose layers share keys, a layer reads the keys of one of the last two layers.
 typedef struct kv_open_pass {
   uint8_t *keys;  // [kv_open_pass_bytes]

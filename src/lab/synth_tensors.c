@@ -156,7 +156,7 @@ static uint32_t count_parts(const synth_shape *shape, uint32_t layer, part first
   return count;
 }
 
-// Returns part `index` among the layer's parts from `first` on.
+// Returns part `index` of the layer's parts, counted from `first`.
 static part part_at(const synth_shape *shape, uint32_t layer, part first, uint32_t index) {
   uint32_t which = first;
   while (!has_part(shape, layer, which) || index-- > 0) which++;

@@ -21,7 +21,7 @@ typedef struct piece {
 } piece;
 
 // Returns the character that stands for a byte in byte-level BPE (GPT-2's bytes_to_unicode): the
-// byte itself if it is printable, else the next free character from U+0100 on.
+// byte itself if it is printable, else the next free character starting at U+0100.
 static uint32_t character_of_byte(uint32_t byte) {
   uint32_t hidden = 0;
   for (uint32_t i = 0; i <= byte; i++) {

@@ -55,7 +55,7 @@ exit_code workload_parse_group(const char *option, const char *text, uint32_t *c
                                workload_class *kind);
 
 // Generates `count` requests. Classes are drawn by their shares. Arrivals are a Poisson process
-// with `rate` requests per second (0: all at once). A seed produces the same requests on every
+// with `rate` requests per second (0: all at the start). A seed produces the same requests on every
 // host. Freed by workload_free.
 exit_code workload_draw(const workload_mix *mix, size_t count, double rate, uint64_t seed,
                         workload *out);

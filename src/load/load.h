@@ -80,7 +80,7 @@ uint32_t loader_files(const loader *loader);  // 1, or split.count once it is kn
 // Returns the model's directory: the metadata of file 0 and the tensors of all files. NULL until
 // the directory of file 0 is complete.
 const gguf_directory *loader_directory(const loader *loader);
-// These cover all files and return 0 and -1 until all directories are complete.
+// The functions below cover all files; they return 0 and -1 until all directories are complete.
 size_t loader_tensor_count(const loader *loader);
 const gguf_tensor *loader_tensor_at(const loader *loader, size_t index);
 int32_t loader_find_tensor(const loader *loader, const char *name);

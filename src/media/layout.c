@@ -1,5 +1,5 @@
-// media/layout.c — see layout.h. Sizes are computed in 32-bit floats: with doubles, a few images
-// would get different sizes.
+// media/layout.c — see layout.h. Sizes are computed in 32-bit floats: with doubles, the sizes of a
+// few images would differ.
 #include "media/layout.h"
 
 #include "base/checked.h"

@@ -164,7 +164,7 @@ wick_status media_plan_audio(const media_model *model, uint64_t samples, media_p
 // chunk's spectrum is computed when its encoding begins. WICK_E_NOMEM.
 wick_status media_prepare_audio(const media_model *model, const media_plan *plan,
                                 const float *samples, media_prepared *out, wick_error *error);
-// Do the same in slices: media_begin_audio, then media_listen until *is_done. WICK_E_NOMEM.
+// The same in slices: media_begin_audio, then media_listen until *is_done. WICK_E_NOMEM.
 void media_begin_audio(const float *samples, media_prepared *out);
 wick_status media_listen(const media_model *model, const media_plan *plan, media_prepared *prepared,
                          bool *is_done, wick_error *error);

@@ -168,7 +168,7 @@ static bool is_begun(const hold *h, const reply_form *form) {
 }
 
 // Returns a rule for all formats that the template's model writes, with their tags, or for those
-// that the template has begun, from the end of their tag on; 0 if there are none.
+// that the template has begun, starting after their tag; 0 if there are none.
 static uint32_t calls_rule(hold *h, bool after_mark) {
   const uint32_t rule = program_rule(h->builder), end = program_place(h->builder);
   bool can = false;

@@ -133,7 +133,7 @@ void parser_give(reply_parser *p, size_t end);
 
 // ---- call.c ----
 
-// Tries the formats whose tag is `open`; they parse from the next byte on.
+// Tries the formats whose tag is `open`; they parse the text after the tag.
 void call_enter(reply_parser *p, const char *open);
 // Begins a call whose name was in a header: its arguments follow as JSON.
 void call_enter_named(reply_parser *p);

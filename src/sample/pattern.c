@@ -4,7 +4,7 @@
 void pattern_begin(byte_pattern *pattern) {
   pattern->borders[0] = 0;
   pattern->matched = 0;
-  // the borders result from matching the string against itself, from its second byte on
+  // the borders result from matching the string against itself, starting at its second byte
   for (uint32_t i = 1; i < pattern->size_bytes; i++) {
     pattern_advance(pattern, pattern->bytes[i]);
     pattern->borders[i] = (uint16_t)pattern->matched;

@@ -180,7 +180,7 @@ static uint32_t count_leading(const sampler_plan *plan) {
 }
 
 // Whether the largest logit after the leading steps is chosen regardless of the later steps.
-// Samplers that keep the largest logits keep it, too; typical-p and XTC do not.
+// Samplers that keep the largest logits also keep this one; typical-p and XTC do not.
 static bool takes_largest(const sampler_plan *plan, const wick_sampling *config) {
   if (config->temperature != 0 || plan->has_dynatemp) return false;
   for (uint32_t i = count_leading(plan); i < plan->step_count; i++) {

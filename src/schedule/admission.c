@@ -5,8 +5,8 @@
 // first (kv/pool.h). Then the last running request in the queue is preempted: it loses its pages
 // and waits. When it starts again, its pages are restored from the host (swap.h) or its tokens are
 // recomputed. Recomputing gives the same logits (an invariant of the kernels), so its output does
-// not change. A session keeps the pages that it had before the request, unless the host stores
-// those, too, or no request could continue. The first request in the queue always continues, so all
+// not change. A session keeps the pages that it had before the request, unless the host also stores
+// those, or no request could continue. The first request in the queue always continues, so all
 // requests end.
 #include <string.h>
 
@@ -44,7 +44,7 @@ static void keep_outside(scheduler *scheduler, request *request, kv_seq_id seque
 
 // Preempts a request. Without a session it loses all its pages. A session keeps the pages that it
 // had before the request, unless the host has a record of all pages. Pages that cannot be
-// recomputed with the same values are kept, too.
+// recomputed with the same values are also kept.
 static void leave_pages(scheduler *scheduler, request *request) {
   seq_store *store = scheduler->parts.store;
   const kv_seq_id sequence = request->sequence;

@@ -145,7 +145,7 @@ static void find_proposals(scheduler *scheduler, request *request, uint32_t most
   speculation->found = speculation->count;
 }
 
-// Adds proposals after the newest token, as far as pages are available.
+// Adds proposals after the newest token, as many as there are pages for.
 static void propose(scheduler *scheduler, request *request, uint32_t decodes) {
   const scheduler_parts *parts = &scheduler->parts;
   speculation *speculation = &request->speculation;
@@ -277,8 +277,8 @@ static prefill_share share_for_prompts(const scheduler *scheduler) {
   return share;
 }
 
-// Tells the store which rows the pass will compute. If memory runs out for a request, that request
-// ends, the function returns false, and the others start over.
+// Declares the rows that the pass will compute to the store. If memory runs out for a request, that
+// request ends, the function returns false, and the others start over.
 static bool begin_rows(scheduler *scheduler) {
   seq_store *store = scheduler->parts.store;
   for (request *at = scheduler->first; at != NULL; at = at->next) {

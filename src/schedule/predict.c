@@ -44,7 +44,7 @@ struct predictor {
 
 // ---- The predictor's model ----
 
-// It is recreated when more weights have arrived.
+// Returns the predictor as a model; called again when more weights have arrived.
 static loaded_model view_of(const loaded_model *whole) {
   loaded_model view = *whole;
   view.config.layers = 1;
@@ -242,7 +242,7 @@ void predictor_read(predictor *predictor, uint32_t request, const int32_t *token
   predict_text *text = take_text(predictor, request);
   if (text == NULL) return;
   uint32_t at = text->next + text->waiting;
-  if (at < first) {  // the tokens in between were not processed
+  if (at < first) {  // the tokens before `first` were not processed
     text->next = at = first;
     text->waiting = 0;
     empty(predictor, text);

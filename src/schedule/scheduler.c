@@ -253,7 +253,7 @@ static void destroy_list(scheduler *scheduler, request *list) {
   }
 }
 
-// They are created from last to first and queued from first to last.
+// The completions are created from last to first and queued from first to last.
 static void enqueue_followers(scheduler *scheduler, request *followers, uint32_t passes_waited) {
   request *reversed = NULL;
   while (followers != NULL) {

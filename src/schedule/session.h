@@ -76,7 +76,7 @@ wick_status session_find_idle(const session_table *table, uint32_t id, session *
 // Takes the pages of the session that has been idle for the longest time. Its next request
 // recomputes them. False: no idle session has pages that can be recomputed.
 bool sessions_give_pages(const session_table *table);
-// Repeats this until a new sequence of this many tokens fits, as far as idle sessions allow.
+// Repeats this until a new sequence of this many tokens fits, or no idle session is left.
 void sessions_make_room(const session_table *table, uint32_t tokens);
 
 // Whether recomputing the tokens gives the same keys and values. False once tokens were dropped

@@ -123,7 +123,7 @@ void store_commit(seq_store *store, kv_seq_id seq, uint32_t rows);
 // which is before the committed rows if they end at a position without a state.
 uint32_t store_settle(seq_store *store, kv_seq_id seq);
 
-// Gets the states of a sequence in a pass, from `offset_bytes` on. `to` is the state after all
+// Gets the states of a sequence in a pass, starting at `offset_bytes`. `to` is the state after all
 // rows, and `mid`, unless it is NULL, the state after `mid_rows` rows.
 typedef struct store_states {
   const float *from;
@@ -166,7 +166,7 @@ uint32_t store_attach(seq_store *store, kv_seq_id seq, cache_salt salt, const in
                       uint32_t count);
 // Returns the length that store_attach would return.
 uint32_t store_cached(seq_store *store, cache_salt salt, const int32_t *tokens, uint32_t count);
-// Adds the sequence's pages of the tokens [0, count) to the prefix cache, as far as they fit.
+// Adds the sequence's pages of the tokens [0, count) to the prefix cache, as many as fit.
 void store_remember(seq_store *store, kv_seq_id seq, cache_salt salt, const int32_t *tokens,
                     uint32_t count);
 

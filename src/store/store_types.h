@@ -26,7 +26,7 @@ typedef struct store_seq {
   kv_seq_id id;
   slot_id now;        // the state after `position` tokens; SLOT_NONE at position 0
   uint32_t position;  // outside a pass: all stored tokens
-  // A pass in progress: `rows` rows from `position` on; `mid` is the state after the first
+  // A pass in progress: `rows` rows starting at `position`; `mid` is the state after the first
   // `mid_rows` of them.
   slot_id mid, next;
   uint32_t rows, mid_rows, committed;
@@ -77,7 +77,7 @@ wick_status pools_create(seq_store *store, const kernel_table *kernels, wick_err
 void pools_destroy(seq_store *store);
 // Returns the first position that the token at `position` attends to.
 uint32_t window_first(const kv_shape *shape, uint32_t position);
-// These apply to all pools; an error leaves everything unchanged.
+// The functions below apply to all pools; an error leaves everything unchanged.
 wick_status pools_new(seq_store *store, kv_seq_id *id, wick_error *error);
 wick_status pools_fork(seq_store *store, kv_seq_id id, kv_seq_id *child, wick_error *error);
 void pools_free(seq_store *store, kv_seq_id id);
@@ -107,7 +107,7 @@ void slot_retain(seq_store *store, slot_id slot);
 void slot_release(seq_store *store, slot_id *slot);  // *slot becomes SLOT_NONE
 // Makes sure that `count` slots can be taken. Returns false if memory runs out.
 bool slot_reserve(seq_store *store, uint32_t count);
-// The same, as far as memory allows, without evicting anything.
+// Makes up to `count` slots available, as memory allows, without evicting anything.
 void slot_reserve_spare(seq_store *store, uint32_t count);
 void slots_destroy(seq_store *store);
 static inline uint8_t *slot_bytes(const seq_store *store, slot_id slot) {

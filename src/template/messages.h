@@ -36,7 +36,7 @@ typedef struct messages_form {
   // of their calls
   bool has_short_ids;
   bool has_known_effort;  // reasoning_effort is one of the words that the template contains
-  bool has_whole_tools;   // tools and parameters without type or description get one
+  bool has_whole_tools;   // missing types and descriptions of tools and parameters are added
 } messages_form;
 
 typedef struct messages {

@@ -21,7 +21,7 @@ static void set_text(jinja_run *run, jinja_value message, jinja_value text) {
   messages_set(run, message, "content", text);
 }
 
-// Joins the consecutive system messages from *at on, and moves *at past them.
+// Joins the consecutive system messages starting at *at, and moves *at past them.
 static jinja_value take_run(jinja_run *run, const jinja_list *list, uint32_t *at) {
   jinja_value text = jinja_text_value(run, "");
   for (; *at < list->count && is_system(list->items[*at]) && run->status == WICK_OK; ++*at) {

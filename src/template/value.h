@@ -109,7 +109,7 @@ static inline jinja_value jinja_of_string(const jinja_string *string) {
 // Copies the bytes, which must be valid UTF-8.
 const jinja_string *jinja_string_copy(jinja_arena *arena, const char *bytes, size_t size_bytes,
                                       uint8_t mark);
-// Does not copy the bytes; uses the marks of `like`, if any, from its byte `offset` on.
+// Does not copy the bytes; uses the marks of `like`, if any, starting at its byte `offset`.
 const jinja_string *jinja_string_view(jinja_arena *arena, const jinja_string *like, uint32_t offset,
                                       uint32_t size_bytes);
 jinja_list *jinja_list_create(jinja_arena *arena, uint32_t capacity);

@@ -6,7 +6,7 @@
 #include "text/encode.h"
 
 // GPT-2's alphabet: printable bytes represent themselves, and the other 68 are mapped to characters
-// from U+0100 on.
+// starting at U+0100.
 static uint32_t alphabet_of_byte(unsigned byte) {
   if (byte <= 0x20) return 0x100 + byte;
   if (byte < 0x7f) return byte;

@@ -134,8 +134,8 @@ bool pattern_find_cased_word(const pretokenize_stage *stage, const stage_text *i
   return true;
 }
 
-// [^\r\n\p{L}\p{N}]?[letters]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?| and so on. Patterns with \p{Lu},
-// \p{Ll} and similar ones are of this kind, because the reference treats all of these as \p{L}.
+// [^\r\n\p{L}\p{N}]?[letters]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?|... Patterns with \p{Lu}, \p{Ll} and
+// similar ones are of this kind, because the reference treats all of these as \p{L}.
 bool pattern_find_ended_word(const pretokenize_stage *stage, const stage_text *in,
                              text_span *match) {
   size_t after = pattern_match_led_letters(in->bytes, in->at, in->end, stage->letters);

@@ -78,7 +78,7 @@ static uint64_t text_bytes(const vocabulary_lists *lists) {
 static vocabulary_layout plan_layout(const vocabulary_lists *lists) {
   const uint64_t tokens = lists->tokens->count;
   const uint64_t merges = lists->merges != NULL ? lists->merges->count : 0;
-  // A table without rules has slots, too, because every lookup ends at an empty slot.
+  // A table without rules also has slots, because every lookup ends at an empty slot.
   vocabulary_layout layout = {.text_slot_count = slots_for(tokens),
                               .pair_slot_count = slots_for(merges)};
   layout.offsets = align_size(sizeof(tokenizer), sizeof(uint64_t));

@@ -551,7 +551,8 @@ static void note_heads(model_config *config, const attention_settings *is) {
 }
 
 // Fills in the slopes. They fall geometrically: 2^(-alibi / n), 2^(-2 alibi / n) ... for the first
-// n heads, where n is the greatest power of 2 that fits; those of the other heads are in between.
+// n heads, where n is the greatest power of 2 that fits; the slopes of the other heads are between
+// these.
 static void make_slopes(float alibi, uint32_t heads, float *slopes) {
   uint32_t whole = 1;
   while (whole <= heads / 2) whole *= 2;

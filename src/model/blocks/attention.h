@@ -61,7 +61,7 @@ typedef struct attention_settings {
 // "attention.value_length", and checks that they are consistent. Sets is_whole from
 // "attention.causal" and rope to ATTENTION_ROPE_NONE. Everything else is off.
 attention_settings attention_read_layer(model_plan *plan, uint32_t layer);
-// Reads the settings of layer 0, if all layers are alike.
+// Reads the settings of layer 0, if all layers are the same.
 attention_settings attention_read(model_plan *plan);
 // Reads the head size of layers with a window, if it differs: "attention.key_length_swa" and
 // "attention.value_length_swa".

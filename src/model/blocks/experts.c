@@ -257,7 +257,7 @@ static bool is_group_used(const experts_block *experts, const float *scores, uin
 }
 
 // Returns the scores that experts are selected by: `scores`, or with biases and groups `ranks`,
-// which is then filled. Experts of unused groups get -infinity.
+// which is then filled. The scores of experts in unused groups become -infinity.
 static const float *rank_experts(const experts_block *experts, const float *scores, float *ranks) {
   const experts_settings *is = &experts->is;
   const uint32_t groups = is->groups == 0 ? 1 : is->groups, size = is->experts / groups;

@@ -1,4 +1,5 @@
-// model/families/decoder.h — families whose layers are all alike: attention, then a feed-forward.
+// model/families/decoder.h — families whose layers all have the same blocks: attention, then a
+// feed-forward.
 #ifndef WICK_MODEL_FAMILIES_DECODER_H
 #define WICK_MODEL_FAMILIES_DECODER_H
 
