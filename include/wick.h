@@ -651,9 +651,9 @@ typedef struct wick_chat_text {
 WICK_API wick_status wick_chat_render(wick_engine *engine, const wick_chat *chat,
                                       wick_chat_text *out, wick_error *error);
 // Tokenizes the rendered conversation: control tokens written by the template are control tokens;
-// message content is always text, whatever it looks like. *tokens [*count] is valid until the next
-// wick_chat_* call; it can be passed as wick_request.tokens. Returns the same errors as
-// wick_chat_render and wick_tokenize.
+// message content is always text, even if it looks like a control token. *tokens [*count] is valid
+// until the next wick_chat_* call; it can be passed as wick_request.tokens. Returns the same errors
+// as wick_chat_render and wick_tokenize.
 WICK_API wick_status wick_chat_tokenize(wick_engine *engine, const wick_chat *chat,
                                         const int32_t **tokens, size_t *count, wick_error *error);
 

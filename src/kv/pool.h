@@ -147,7 +147,7 @@ wick_status kv_seq_reserve_table(kv_pool *pool, kv_seq_id seq, uint32_t tokens, 
 // Counts `tokens` positions that were written (kv_row_write) as stored. WICK_E_RANGE if they exceed
 // the reserved ones.
 wick_status kv_seq_append(kv_pool *pool, kv_seq_id seq, uint32_t tokens, wick_error *error);
-// Sets the stored count; reserved pages stay. WICK_E_RANGE if it exceeds the reserved tokens.
+// Sets the stored count and keeps reserved pages. WICK_E_RANGE if it exceeds the reserved tokens.
 wick_status kv_seq_tokens_set(kv_pool *pool, kv_seq_id seq, uint32_t tokens, wick_error *error);
 // Drops the tokens at position `tokens` and later, also earlier ones if kv_seq_cut returns an
 // earlier position, and frees the pages that become empty. WICK_E_RANGE if `tokens` exceeds the

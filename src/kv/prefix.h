@@ -6,7 +6,7 @@
 // also compares all three. So the entries form a radix tree of pages for each salt.
 //
 // The cache holds a reference to each page, which seals the page. An entry without users is idle.
-// It stays until pages or entries run short. Only leaves are evicted, the least recently used
+// It is kept until pages or entries run short. Only leaves are evicted, the least recently used
 // first. Eviction skips an entry whose page a sequence still uses, since that would free nothing;
 // but it evicts such an entry if this makes an ancestor a leaf whose page no sequence uses. Only
 // the thread that writes the pool may use the cache.
@@ -108,7 +108,7 @@ wick_status prefix_attach(prefix_cache *cache, kv_seq_id seq, cache_salt salt,
 // Existing entries become the most recently used. Stops at a page that was shifted or fell out of a
 // window, and when the cache is full. Sets *tokens_known (may be NULL) to the number of tokens that
 // are now cached. WICK_E_SEQ, WICK_E_RANGE (more than is stored), WICK_E_NOMEM (entries created so
-// far stay).
+// far are kept).
 wick_status prefix_store(prefix_cache *cache, kv_seq_id seq, cache_salt salt, const int32_t *tokens,
                          uint32_t count, uint32_t *tokens_known, wick_error *error);
 

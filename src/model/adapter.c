@@ -150,7 +150,7 @@ static wick_status check_shapes(const gguf_tensor *a, const gguf_tensor *b,
                    (unsigned long long)rank, (int)ADAPTER_RANK_MAX);
 }
 
-// Returns the type that is kept: F32, F16 and BF16 stay, all others become F32.
+// Returns the type to store: F32, F16 and BF16 are unchanged, all others become F32.
 static ggml_type kept_type(uint32_t type) {
   return type == GGML_TYPE_F16 || type == GGML_TYPE_BF16 ? (ggml_type)type : GGML_TYPE_F32;
 }

@@ -156,7 +156,7 @@ typedef struct tile_pages {
 } tile_pages;
 
 // Consecutive tokens of one sequence, with the query heads of some KV heads. They process together
-// the steps of pages that all of them see, so that each page is loaded once. If there are few
+// the steps of pages that all of them attend to, so that each page is loaded once. If there are few
 // tokens, a tile has several KV heads: the heads of a page are adjacent, so memory is read in long
 // pieces.
 typedef struct attention_tile {
@@ -228,11 +228,11 @@ static void rotate_query(const attention_tile *tile, uint32_t token, int32_t del
 
 // ---- Steps ----
 //
-// Pages are added in steps that depend only on the table, not on how much of them a token sees:
-// entries that begin in the same KERNEL_STEP_TOKENS positions and have the same rotation, at most
-// KERNEL_STEP_PAGES. The part of a step that a window hides is left out, whether its pages still
-// exist or not. (If layers have windows, ranges within a sequence are never dropped: the entries of
-// a step are those of its positions.)
+// Pages are added in steps that depend only on the table, not on how much of them a token attends
+// to: entries that begin in the same KERNEL_STEP_TOKENS positions and have the same rotation, at
+// most KERNEL_STEP_PAGES. The part of a step that a window hides is left out, whether its pages
+// still exist or not. (If layers have windows, ranges within a sequence are never dropped: the
+// entries of a step are those of its positions.)
 
 // Returns the entry after the step that begins at entry `first`; at most `end`.
 static uint32_t step_end(const attention_tile *tile, uint32_t first, uint32_t end) {
@@ -247,13 +247,13 @@ static uint32_t step_end(const attention_tile *tile, uint32_t first, uint32_t en
   return i;
 }
 
-// Returns whether the token at `position` no longer sees the entry; its page may be freed.
+// Returns whether the token at `position` no longer attends to the entry; its page may be freed.
 static bool is_hidden(const attention_tile *tile, const kv_entry *entry, uint32_t position) {
   return kv_entry_end(entry) <= attention_first(tile->attention, position);
 }
 
 // Collects the pages of the step of the entries [first, end), for KV head kv_first, with the part
-// of each that the token sees. Returns their number.
+// of each that the token attends to. Returns their number.
 static uint32_t step_pages(const attention_tile *tile, uint32_t token, uint32_t first, uint32_t end,
                            kernel_page pages[KERNEL_STEP_PAGES]) {
   const paged_attention *a = tile->attention;
@@ -307,8 +307,8 @@ static kernel_ahead next_head(const attention_tile *tile, const kernel_page *pag
   return ahead;
 }
 
-// Adds the step of the entries [first, end), up to the last position that `token` sees, for `count`
-// tokens starting at `token`.
+// Adds the step of the entries [first, end), up to the last position that `token` attends to, for
+// `count` tokens starting at `token`.
 static void add_step(const attention_tile *tile, uint32_t token, uint32_t count, uint32_t first,
                      uint32_t end) {
   const size_t head_bytes = tile->pages.head_bytes;
@@ -334,8 +334,8 @@ static void add_step(const attention_tile *tile, uint32_t token, uint32_t count,
   }
 }
 
-// Adds the part of the entries [entry_first, entry_end) that one token sees. Returns false if its
-// query is now rotated differently than before.
+// Adds the part of the entries [entry_first, entry_end) that one token attends to. Returns false if
+// its query is now rotated differently than before.
 static bool attend_token(const attention_tile *tile, uint32_t token, uint32_t entry_first,
                          uint32_t entry_end) {
   const model_input *input = input_of(tile, token);
@@ -497,7 +497,7 @@ static void write_tile(const attention_tile *tile) {
   }
 }
 
-// Returns the entry with the first position that the tile's first token sees.
+// Returns the entry with the first position that the tile's first token attends to.
 static uint32_t first_entry(const attention_tile *tile) {
   const paged_attention *a = tile->attention;
   const uint32_t first = attention_first(a, a->inputs[tile->token_first].position);
@@ -633,7 +633,7 @@ static void attend_chunk_units(void *context, uint32_t first, uint32_t last, uin
   }
 }
 
-// Returns the first chunk that a token of the sequence sees.
+// Returns the first chunk that a token of the sequence attends to.
 static uint32_t first_chunk(const paged_attention *a) {
   return attention_first(a, a->inputs[0].position) / ATTENTION_CHUNK_TOKENS;
 }

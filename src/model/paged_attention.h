@@ -44,7 +44,7 @@ typedef struct paged_attention {
   uint32_t per_thread_stride;
 } paged_attention;
 
-// Returns the first position that the token at `position` sees.
+// Returns the first position that the token at `position` attends to.
 static inline uint32_t attention_first(const paged_attention *attention, uint32_t position) {
   const uint32_t window = attention->window;
   return window == 0 || position < window ? 0 : position + 1 - window;

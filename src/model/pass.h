@@ -23,7 +23,7 @@ typedef struct model_input {
   bool wants_logits;
   const adapter_set *adapters;  // NULL: none
   uint32_t turned;              // subtracted from the rotary position (media_list_find)
-  uint32_t last;  // attends up to this position in layers that see whole images; may be less
+  uint32_t last;  // attends up to this position in layers that attend to whole images; may be less
   const media_place *media;  // the media that this row belongs to (`token` is 0); NULL: a token
 } model_input;
 

@@ -1,6 +1,6 @@
 // model/whole_attention.c — see whole_attention.h. The steps in which pages are added, and the part
-// of each that a token sees, depend only on its sequence. So the result does not depend on the
-// other sequences of the pass, the tile or the thread.
+// of each that a token attends to, depend only on its sequence. So the result does not depend on
+// the other sequences of the pass, the tile or the thread.
 #include "model/whole_attention.h"
 
 #include <stdatomic.h>
@@ -122,7 +122,7 @@ static void add_positions(const whole_tile *tile, uint32_t token, uint32_t count
   tile->job->attention->kernels->attention_step[KERNEL_KV_F32][KERNEL_KV_F32](&state, pages, used);
 }
 
-// Adds the part of the step [from, end) that one token sees.
+// Adds the part of the step [from, end) that one token attends to.
 static void add_seen(const whole_tile *tile, uint32_t token, uint32_t from, uint32_t end) {
   const uint32_t window = tile->job->attention->window, side = window / 2;
   const uint32_t position = position_of(tile, token);
@@ -140,7 +140,7 @@ static void add_seen(const whole_tile *tile, uint32_t token, uint32_t from, uint
   if (end > from) add_positions(tile, token, 1, from, end, tile->after);
 }
 
-// Adds the step [from, end), for all tokens together if they see the same part of it.
+// Adds the step [from, end), for all tokens together if they attend to the same part of it.
 static void add_step(const whole_tile *tile, uint32_t from, uint32_t end) {
   const uint32_t window = tile->job->attention->window, side = window / 2;
   const uint32_t first = position_of(tile, 0), last = first + tile->count - 1;

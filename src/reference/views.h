@@ -66,6 +66,6 @@ typedef struct tensor_layer {
 // Binds views of the projections; the caller sets the norms. Returns the errors of tensor_from_ref.
 wick_status layer_bind(const layer_refs *refs, const uint8_t *image, uint64_t image_bytes,
                        const layer_dims *dims, tensor_layer *layer, wick_error *error);
-void layer_free_projections(memory_gate *memory, tensor_layer *layer);  // norms stay
+void layer_free_projections(memory_gate *memory, tensor_layer *layer);  // norms are kept
 
 #endif

@@ -178,7 +178,7 @@ wick_status session_truncate(session_table *table, uint32_t id, uint32_t tokens,
 void session_cut(session_table *table, session *session, uint32_t tokens) {
   media_list_cut(table->memory, &session->media, tokens);
   if (tokens < store_tokens(table->store, session->sequence)) {
-    // recomputing the tokens may give different values
+    // recomputing the tokens may produce different values
     if (!session_is_plain(table, session)) {
       kv_open_keep_last(store_pages(table->store), session->sequence);
     }

@@ -79,7 +79,7 @@ bool sessions_give_pages(const session_table *table);
 // Repeats this until a new sequence of this many tokens fits, or no idle session is left.
 void sessions_make_room(const session_table *table, uint32_t tokens);
 
-// Whether recomputing the tokens gives the same keys and values. False once tokens were dropped
+// Whether recomputing the tokens produces the same keys and values. False once tokens were dropped
 // from the middle: the keys and values after them were computed with attention to the dropped
 // tokens.
 bool session_is_plain(const session_table *table, const session *session);
@@ -95,7 +95,7 @@ wick_status session_bytes(const session_table *table, uint32_t id, const kv_type
                           uint64_t *size_bytes, wick_error *error);
 wick_status session_save(const session_table *table, uint32_t id, uint64_t salt,
                          const kv_types *packed, const wick_state_sink *sink, wick_error *error);
-// A packed state differs from the state that prefill gives. So such a session has a unique salt,
+// A packed state differs from the state that prefill produces. So such a session has a unique salt,
 // which its forks share, and the prefix cache does not use its pages for other requests. An adapter
 // that is not loaded is WICK_E_MISMATCH, a token over `vocab` WICK_E_CORRUPT, more than
 // `context_tokens` tokens WICK_E_FULL.

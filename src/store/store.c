@@ -197,7 +197,7 @@ uint32_t store_truncate(seq_store *store, kv_seq_id id, uint32_t tokens) {
 }
 
 void store_mark(seq_store *store, kv_seq_id id) {
-  // recomputing the tokens would give different values
+  // recomputing the tokens would produce different values
   if (!store_is_plain(store, id)) kv_open_mark(store->pool, id);
   store_seq *seq = store_find(store, id);
   if (seq == NULL || seq->now == SLOT_NONE) return;

@@ -103,7 +103,7 @@ bool store_can_drop(const seq_store *store);
 // WICK_E_UNSUPPORTED unless store_can_drop; otherwise the errors of kv_seq_shift.
 wick_status store_drop(seq_store *store, kv_seq_id seq, uint32_t first, uint32_t last,
                        wick_error *error);
-// Whether recomputing the tokens gives the same values: not after a drop from the middle.
+// Whether recomputing the tokens produces the same values: not after a drop from the middle.
 bool store_is_plain(const seq_store *store, kv_seq_id seq);
 
 // ---- A pass ----

@@ -45,8 +45,8 @@ static void plan_command_r(model_plan *plan) {
   plan_dense_decoder(plan, &attention, &dense);
 }
 
-// Plans Cohere2, which is like Command R, except that every fourth layer sees everything and has no
-// positions, and the others see a window.
+// Plans Cohere2, which is like Command R, except that every fourth layer attends to all tokens and
+// has no rotary positions, and the others attend to a window.
 static void plan_cohere2(model_plan *plan) {
   model_config *config = &plan->model->config;
   attention_settings attention = attention_read(plan);
