@@ -13,7 +13,7 @@ typedef struct delta {
   bool is_call;
   uint32_t call_index;
   char call_id[CALL_ID_BYTES];  // empty: the model did not provide one
-  wick_text call_name;          // bytes NULL for a further piece of the arguments
+  wick_text call_name;          // bytes NULL for a later piece of the arguments
   wick_text call_arguments;
   bool breaks_calls;  // calls from call_index on are invalid; content is their text
 } delta;

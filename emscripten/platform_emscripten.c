@@ -1,6 +1,6 @@
 // emscripten/platform_emscripten.c — platform.h on Emscripten's C library, for programs that link
 // libwick.a. Random numbers and threads are those of src/platform/getentropy.c, pthreads.c and
-// no_threads.c. The rest of the archives is compiled as the web builds are.
+// no_threads.c. The rest of the archives is compiled like the web builds.
 #define _GNU_SOURCE
 #include <emscripten/console.h>
 #include <emscripten/emscripten.h>

@@ -8,7 +8,7 @@
 typedef struct nearest {
   const char *given;
   size_t given_bytes;
-  const char *name;  // the nearest offered name; NULL: none is near enough
+  const char *name;  // the nearest offered name; NULL: no name is near enough
   uint32_t distance;
 } nearest;
 

@@ -89,11 +89,11 @@ uint64_t media_fingerprint(const media_model *model);
 // A part of the prompt: text, or rows of an image.
 typedef struct media_chunk {
   char text[48];       // NUL-terminated; special tokens in it are parsed
-  bool is_text;        // else rows
+  bool is_text;        // otherwise rows
   bool is_one_token;   // the text is that of a single token in the vocabulary
   bool is_non_causal;  // the rows attend to each other
   bool is_audio;
-  bool is_overview;       // of the whole image, else a tile
+  bool is_overview;       // of the whole image, otherwise of a tile
   uint32_t column, row;   // of the tile
   uint32_t rows;          // number of rows of the tile or overview
   uint32_t across, down;  // grid of the rows; additional rows separate its lines

@@ -62,7 +62,7 @@ uint32_t plan_ffn_of_layer(model_plan *plan, uint32_t layer);
 uint64_t plan_state(model_plan *plan, uint64_t size_bytes);
 // Returns whether the file has a tensor with that full name, for architectures whose files differ.
 bool plan_has_tensor(const model_plan *plan, const char *name);
-// Leaves out the last "nextn_predict_layers" layers, which predict further tokens: they take no
+// Leaves out the last "nextn_predict_layers" layers, which predict later tokens: they take no
 // memory.
 void plan_leave_out_predictors(model_plan *plan);
 // Returns whether the first of them will be used. If so, its blocks are created, whose pages are a

@@ -103,9 +103,9 @@ typedef struct model_tensors {
 
 // Reads the hyperparameters, lets the family plan its layers, checks every tensor's shape and type,
 // and sums the size of the weights. Allocates the lists, not the weights. with_predictor: uses a
-// layer that predicts further tokens, if the file has one. WICK_E_UNSUPPORTED, with the
-// architecture or feature that this build does not support; WICK_E_FORMAT for keys that are
-// missing, invalid, or out of range; WICK_E_SHAPE; WICK_E_NOMEM.
+// layer that predicts later tokens, if the file has one. WICK_E_UNSUPPORTED, with the architecture
+// or feature that this build does not support; WICK_E_FORMAT for keys that are missing, invalid, or
+// out of range; WICK_E_SHAPE; WICK_E_NOMEM.
 wick_status model_create(memory_gate *memory, const kernel_table *kernels,
                          const gguf_directory *directory, const model_tensors *tensors,
                          bool with_predictor, loaded_model **out, wick_error *error);

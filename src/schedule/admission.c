@@ -1,9 +1,9 @@
 // schedule/admission.c — which requests run, and which are preempted when pages run out.
 //
-// A request starts when there are pages for the tokens that it has to process. It takes further
-// pages one by one while it decodes. When pages run out, idle pages of the prefix cache are evicted
-// first (kv/pool.h). Then the last running request in the queue is preempted: it loses its pages
-// and waits. When it starts again, its pages are restored from the host (swap.h) or its tokens are
+// A request starts when there are pages for the tokens that it has to process. It takes more pages
+// one by one while it decodes. When pages run out, idle pages of the prefix cache are evicted first
+// (kv/pool.h). Then the last running request in the queue is preempted: it loses its pages and
+// waits. When it starts again, its pages are restored from the host (swap.h) or its tokens are
 // recomputed. Recomputing produces the same logits (an invariant of the kernels), so its output
 // does not change. A session keeps the pages that it had before the request, unless the host also
 // stores those, or no request could continue. The first request in the queue always continues, so

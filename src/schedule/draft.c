@@ -5,7 +5,7 @@
 
 #include "schedule/speculation.h"
 
-// The number of requests that the drafter follows at the same time. A further request replaces the
+// The number of requests that the drafter follows at the same time. Another request replaces the
 // least recently used one.
 enum { DRAFT_TEXTS_MAX = 4 };
 _Static_assert(DRAFT_TEXTS_MAX >= SPECULATION_REQUESTS_MAX,

@@ -35,7 +35,7 @@ void embedding_destroy(embedding *job);
 // that a text needs, it runs a unit of the requests instead, and the text starts when they have
 // ended. Requests that could not continue otherwise take the pages of the texts, which start over
 // later. WICK_E_PAGES if a text has too few pages and no request can run, WICK_E_NOMEM,
-// WICK_E_NONFINITE. After an error the job is over, and each further call returns the same error.
+// WICK_E_NONFINITE. After an error the job is over, and each later call returns the same error.
 wick_status embedding_step(embedding *job, wick_step_result *result, wick_error *error);
 // Returns the rows [width] of text `index`; NULL before the job is done.
 const float *embedding_vectors(const embedding *job, uint32_t index, uint32_t *rows,

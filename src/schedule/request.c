@@ -225,7 +225,7 @@ static void drop_shorter(const request *request, uint32_t *bits, uint32_t vocab)
   }
 }
 
-// If a further call is possible but the most likely token does not begin one, the model's turn has
+// If another call is possible but the most likely token does not begin one, the model's turn has
 // ended.
 static void end_turn(const request *request, const float *logits, uint32_t *bits, uint32_t vocab) {
   uint32_t best = 0;

@@ -52,7 +52,8 @@ typedef enum scheduler_result {
 enum {
   // A row of logits adds at most this many records: a token, forced tokens, and an end.
   SCHEDULER_RECORDS_PER_ROW = 1 + JUMP_TOKENS_MAX + 1,
-  // A unit of work begins with space for this many records; if there is less, further rows wait.
+  // A unit of work begins with space for this many records; if there is less, the remaining rows
+  // wait.
   SCHEDULER_RECORDS_PER_UNIT = SCHEDULER_RECORDS_PER_ROW,
   // The number of records that an empty event buffer must hold: those of a unit, and those of a
   // completion that begins in the same unit.

@@ -12,8 +12,8 @@ enum { OTHERS_NONE, OTHERS_AGREE, OTHERS_DISAGREE };
 // KIND_UNSEEN: no token before the proposal agrees.
 enum { MATCH_CLASSES = 5, KIND_UNSEEN = 3 * MATCH_CLASSES };
 
-// Initial values, before anything is measured: the acceptance rate of a draft, and the cost of a
-// further row.
+// Initial values, before anything is measured: the acceptance rate of a draft, and the cost of an
+// additional row.
 static const float RATE_FIRST = 0.8f, ROW_COST_FIRST = 0.6f, ROW_COST_LEAST = 0.01f;
 // Initial acceptance rates of prompt lookup by kind, as if this many proposals had been seen. The
 // values are close to optimal for edited code, a changed table, JSON, YAML and prose, tokenised for
@@ -26,9 +26,9 @@ static const float RIGHT_FIRST[SPECULATION_KINDS] = {
 static const float SEEN_FIRST = 4.0f, SEEN_KEPT = 0.95f;
 // A wrong proposal has more weight: its cost is lost, while the gain from a correct one will recur.
 static const float RATE_WEIGHT = 0.2f, RATE_WEIGHT_FAILED = 0.35f;
-// The first row of a pass waits for memory, further rows for the processor. So a pass of one row is
-// evidence about all passes, and a pass of several rows about all passes of several rows. The fewer
-// the rows, the weaker the evidence about the linear model.
+// The first row of a pass waits for memory, and additional rows wait for the processor. So a pass
+// of one row is evidence about all passes, and a pass of several rows about all passes of several
+// rows. The fewer the rows, the weaker the evidence about the linear model.
 static const float COST_WEIGHT = 0.2f, COST_ROWS_HALF = 2.0f, COST_WEIGHT_UNLIKE = 0.05f;
 enum { COST_SEEN_MAX = 4 };  // until then, all passes of several rows have equal weight
 // The limit on a pass's time, as a multiple of the expected time. A longer pass may have been

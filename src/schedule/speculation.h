@@ -24,7 +24,7 @@ enum {
   // If more requests than this decode, a pass has enough rows without proposals.
   SPECULATION_REQUESTS_MAX = 4,
   SPECULATION_MATCH_MIN = 3,   // minimum number of tokens that must agree with an earlier position
-  SPECULATION_MATCH_MAX = 32,  // further agreeing tokens are not counted
+  SPECULATION_MATCH_MAX = 32,  // more agreeing tokens are not counted
   SPECULATION_PLACES =
       3,  // the position whose continuation is proposed, and others to compare it with
   // Kinds of proposals: 3, 4 to 5, 6 to 9, 10 to 15 or more tokens before it agree; for each of
@@ -66,7 +66,7 @@ typedef struct speculation {
 // of rows. Each scheduler has one.
 typedef struct speculation_costs {
   float one_us;  // time of a pass of one row; 0: not measured
-  float row;     // cost of each further row, as a share of one_us
+  float row;     // cost of each additional row, as a share of one_us
   // For each number of rows: measured time / time by the linear model; 0: not measured.
   float unlike[SPECULATION_ROWS_MAX + 1];
   float doubt;   // 0 to 1: rows may have become this much cheaper since they were measured
