@@ -322,8 +322,8 @@ WICK_API const char *wick_kernels_name(const char *wanted);
 // Sets all members to 0.
 WICK_API void wick_config_default(wick_config *config);
 
-// Creates an engine without a model. It allocates little: the large segments are allocated when the
-// model's directory is known. WICK_E_ARG for settings out of range or if only one function of a
+// Creates an engine without a model, which allocates little: the large segments are allocated when
+// the model's directory is known. WICK_E_ARG for settings out of range or if only one function of a
 // pair in wick_host is set, WICK_E_UNSUPPORTED for a KV type or kernels that this build does not
 // have and for more threads than can be started, WICK_E_NOMEM.
 WICK_API wick_status wick_engine_create(const wick_config *config, wick_engine **out,
@@ -727,9 +727,9 @@ WICK_API wick_status wick_media_plan_image(wick_engine *engine, uint32_t width, 
 WICK_API wick_status wick_media_plan_audio(wick_engine *engine, uint64_t samples,
                                            wick_media_info *info, wick_error *error);
 // Add an image, rgb[height][width][3], or a mono recording with WICK_MEDIA_RATE samples per second
-// from -1 to 1. It is resized, or its spectra are computed; wick_media_step encodes it. Content
-// that is already stored, or was removed but is still cached, keeps its number. Return the same
-// errors as above, and WICK_E_NONFINITE (samples).
+// from -1 to 1. The image is resized, or the recording's spectra are computed; wick_media_step then
+// encodes the item. Content that is already stored, or was removed but is still cached, keeps its
+// number. Return the same errors as above, and WICK_E_NONFINITE (samples).
 WICK_API wick_status wick_media_add_image(wick_engine *engine, const uint8_t *rgb, uint32_t width,
                                           uint32_t height, uint32_t *media, wick_error *error);
 WICK_API wick_status wick_media_add_audio(wick_engine *engine, const float *samples, uint64_t count,

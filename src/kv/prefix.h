@@ -90,7 +90,7 @@ typedef struct prefix_config {
 } prefix_config;
 
 // Creates a cache; config NULL: 100 entries of 16 tokens. The cache becomes the pool's holder; the
-// pool must outlive it. It allocates as entries are added. WICK_E_ARG, WICK_E_NOMEM.
+// pool must outlive it. The cache allocates memory as entries are added. WICK_E_ARG, WICK_E_NOMEM.
 wick_status prefix_cache_init(memory_gate *memory, kv_pool *pool, const prefix_config *config,
                               prefix_cache **out, wick_error *error);
 void prefix_cache_destroy(prefix_cache *cache);  // NULL does nothing

@@ -527,7 +527,7 @@ static wick_status read_pages(state_reader *reader, kv_seq *seq, wick_error *err
   return check_end(reader, error);
 }
 
-// Converts a page with different types from the passage into the pool.
+// Converts a page with different types, which was read into the passage, to the pool's types.
 static wick_status unpack_page(const state_reader *reader, const kv_seq *seq, const kv_entry *entry,
                                const page_passage *passage, wick_error *error) {
   kv_page *page = &reader->pool->pages[entry->page];
@@ -536,7 +536,7 @@ static wick_status unpack_page(const state_reader *reader, const kv_seq *seq, co
   const kv_page_view from = {passage->view.data, is_open ? passage->view.open : NULL};
   const kv_page_view to = {page->data, is_open ? seq->open : passage->open};
   page->fill_tokens = (uint16_t)slots.last;
-  memset(page->data.bytes, 0, reader->pool->layout.page_bytes);  // the rows after them
+  memset(page->data.bytes, 0, reader->pool->layout.page_bytes);  // clears the rows after the slots
   if (kv_data_convert(&to, &from, slots, passage->row) == 0) return WICK_OK;
   return fail_corrupt(error, "invalid keys or values");
 }

@@ -49,7 +49,7 @@ static bool is_text(gguf_string text, const char *wanted) {
   return gguf_string_equals(text, wanted);
 }
 
-// Reads YaRN's settings. It enlarges rotated parts (Peng et al. 2023, section 3.4); a file may
+// Reads YaRN's settings. YaRN enlarges rotated parts (Peng et al. 2023, section 3.4); a file may
 // specify that whole keys and queries are scaled instead: "rope.scaling.yarn_log_multiplier".
 static void read_yarn(model_keys *keys, model_rope *rope) {
   rope->yarn = (model_yarn){true, keys_number(keys, "rope.scaling.yarn_beta_fast", 32),

@@ -27,8 +27,8 @@ struct scheduler {
   bool keeps_rows;       // for the predictor
   bool had_whole;        // the last pass was for one image while other requests waited
   bool is_measured;      // only one request decodes in the pass: speculation learns from its time
-  // The request that found too few pages to start, and the state at that time. It is not retried
-  // before the state changes.
+  // The request that found too few pages to start, and the state at that time. The request is not
+  // retried before the state changes.
   uint32_t blocked_id, blocked_running;
   uint64_t blocked_freed,
       blocked_until;  // blocked_until: the pass at which it is retried in any case

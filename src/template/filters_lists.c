@@ -1,5 +1,5 @@
 // template/filters_lists.c — filters for lists and dicts. Source: the documentation of Jinja 3.1,
-// "List of Builtin Filters". These return a list even if Jinja returns a generator.
+// "List of Builtin Filters". These filters return a list even if Jinja's return a generator.
 #include "template/filters.h"
 
 // ---- attributes and order ----

@@ -26,8 +26,8 @@ wick_status spm_encode(encode_state *state, const uint8_t *text, size_t size_byt
 // Copies the text with each space replaced by U+2581, and inserts one before the text if `leads`.
 // Returns the number of bytes written, at most 3 * (size_bytes + 1).
 size_t spm_mark_spaces(const uint8_t *text, size_t size_bytes, bool leads, uint8_t *out);
-// Returns the end of the word that begins at a position of text with marked spaces. It is before a
-// marker that no token has after the preceding byte, so nothing is merged across it.
+// Returns the end of the word that begins at a position of text with marked spaces. The word ends
+// before a marker that no token has after the preceding byte, so nothing is merged across the end.
 size_t spm_find_word_end(const tokenizer *tokenizer, const uint8_t *text, size_t at, size_t end);
 // Converts each character to a symbol. The bytes need not be valid UTF-8.
 void spm_split_characters(const tokenizer *tokenizer, const uint8_t *text, uint32_t size_bytes,
