@@ -99,8 +99,9 @@ void store_mark(seq_store *store, kv_seq_id seq);
 // Whether tokens can be dropped from the middle: not with a recurrent state, and not if layers have
 // different windows.
 bool store_can_drop(const seq_store *store);
-// Drops the tokens [first, last) from the middle; later tokens were computed with them.
-// WICK_E_UNSUPPORTED unless store_can_drop; otherwise the errors of kv_seq_shift.
+// Drops the tokens [first, last) from the middle. Later tokens keep their keys and values, which
+// were computed with attention to the dropped tokens. WICK_E_UNSUPPORTED unless store_can_drop;
+// otherwise the errors of kv_seq_shift.
 wick_status store_drop(seq_store *store, kv_seq_id seq, uint32_t first, uint32_t last,
                        wick_error *error);
 // Whether recomputing the tokens produces the same values: not after a drop from the middle.

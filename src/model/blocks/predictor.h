@@ -15,7 +15,8 @@
 
 // Creates the block. Tensors: nextn.enorm, nextn.hnorm [hidden], nextn.eh_proj [hidden, 2 hidden].
 model_block *predictor_make(model_plan *plan);
-// Binds the model's predictor, which is a separate layer. Only completing the load waits for it.
+// Binds the model's predictor, which is a separate layer. The other layers can run before it has
+// arrived; only the completion of the load waits for it.
 void predictor_bind(model_binder *binder);
 
 #endif
