@@ -279,7 +279,7 @@ enum { WICK_THREADS_MAX = 64, WICK_BATCH_TOKENS_MAX = 512 };
 typedef struct wick_config {
   uint64_t memory_bytes_max;  // limit for all memory; 0: the limit of the host
   uint32_t threads;           // including the caller's, 1..WICK_THREADS_MAX; 0: 1, no helpers
-  bool choose_threads;        // use the number of threads that measures fastest
+  bool choose_threads;        // measure which number of threads is fastest, and use it
   uint32_t context_tokens;    // per request, at most the trained length; 0: min(trained, 4096)
   uint32_t batch_tokens;      // micro-batch of prefill, 1..WICK_BATCH_TOKENS_MAX; 0: 128
   uint32_t requests_max;      // queued and running together; 0: 64
@@ -481,7 +481,8 @@ typedef struct wick_plan {
 WICK_API wick_status wick_memory_plan(const wick_engine *engine, wick_plan *plan,
                                       wick_error *error);
 
-// How the vectors of an input's tokens are combined into one. Values in GGUF files are one less.
+// How the vectors of an input's tokens are combined into one. The values in GGUF files are one
+// lower.
 typedef enum wick_pooling {
   WICK_POOLING_MODEL = 0,  // as in the file; else the mean, or for causal models the last token
   WICK_POOLING_NONE = 1,   // one vector for each token
@@ -505,17 +506,16 @@ WICK_API wick_status wick_model_get_info(const wick_engine *engine, wick_model_i
                                          wick_error *error);
 
 // Writes {architecture, name, shape: {layers, hidden, ...} | null, context_tokens, threads,
-// kernels, k_type, v_type, tokenizer: {model, vocab, bos, eos, ...} | null, chat_template (in
-// force) | null, types: {Q8_0: {tensors, bytes}, ...}, plan: {total_bytes, ...} | null, error:
-// {status, message, offset_bytes} | null (why the model does not run), memory: {bytes_now,
-// bytes_peak, ...}, load: {files, bytes_wanted, ...}}. Before the directory is ready, only the
-// known members.
+// kernels, k_type, v_type, tokenizer: {model, vocab, bos, eos, ...} | null, chat_template (in use)
+// | null, types: {Q8_0: {tensors, bytes}, ...}, plan: {total_bytes, ...} | null, error: {status,
+// message, offset_bytes} | null (why the model does not run), memory: {bytes_now, bytes_peak, ...},
+// load: {files, bytes_wanted, ...}}. Before the directory is ready, only the known members.
 WICK_API void wick_info_json(wick_engine *engine, wick_text_sink sink, void *context);
 
 // ---- The file: metadata and tensors, even of models that do not run (directory_only) ----
 
 typedef struct wick_file_info {
-  uint32_t version, alignment;  // of the GGUF file; the first one of a split model
+  uint32_t version, alignment;  // of the GGUF file; for a split model, of its first file
   uint64_t directory_bytes;
   uint64_t data_offset_bytes;  // of the tensors' data
   uint32_t metadata_count, tensor_count;
@@ -608,16 +608,16 @@ WICK_API wick_status wick_token_bytes(wick_engine *engine, int32_t token, char *
 // memory end a rendering within a fraction of a second.
 typedef struct wick_chat {
   // A JSON object with the template's variables: {"messages": [{"role", "content", ...}], "tools",
-  // "enable_thinking", ...}. "add_generation_prompt" is true unless the object sets it.
-  // "reasoning_effort" none, minimal, low, medium, high, xhigh or max becomes the nearest word that
-  // the template supports, and also sets the variables enable_thinking and thinking.
+  // "enable_thinking", ...}. "add_generation_prompt" is true unless the object sets it. A
+  // "reasoning_effort" of none, minimal, low, medium, high, xhigh or max is replaced by the nearest
+  // word that the template supports, and also sets the variables enable_thinking and thinking.
   const char *json;
   size_t json_bytes;
   int64_t now_s;       // local time in seconds since 1970, for templates that write a date
   bool has_now;        // now_s is given
   bool parse_special;  // control tokens in message content are parsed, not escaped
   // Passes messages and the arguments of their tool calls to the template unchanged. Otherwise
-  // members without a value are removed, and forms that the template rejects are changed: several
+  // members without a value are removed, and forms that the template rejects are changed: multiple
   // or later system messages, call ids. Arguments become objects, or JSON text if the template
   // accepts only that.
   bool keeps_arguments;
@@ -659,8 +659,8 @@ WICK_API wick_status wick_chat_tokenize(wick_engine *engine, const wick_chat *ch
 
 // ---- Images and audio: an mmproj file next to the model encodes them ----
 
-// An image or a recording becomes rows that are used in place of token embeddings. Rows have token
-// ids, too: ids below WICK_TOKEN_NONE that are hashes of the content and the encoder. Sessions
+// An image or a recording becomes rows that are used in place of token embeddings. Rows also have
+// token ids: ids below WICK_TOKEN_NONE that are hashes of the content and the encoder. Sessions
 // store them, and later prompts repeat them. A build may lack encoders.
 //
 //   wick_media_load_bytes(engine, mmproj, mmproj_bytes, &error);
@@ -715,7 +715,7 @@ typedef struct wick_media_info {
   uint64_t macs;          // multiply-adds of encoding
   uint64_t rows_bytes;    // memory of the rows
   uint64_t encode_bytes;  // maximum memory while it is encoded
-  bool is_ready;          // it is encoded
+  bool is_ready;          // whether it is encoded
   uint64_t reserved[4];
 } wick_media_info;
 
@@ -934,9 +934,10 @@ typedef struct wick_constraint wick_constraint;
 WICK_API wick_status wick_constraint_create(wick_engine *engine, const wick_grammar *grammar,
                                             wick_constraint **out, wick_error *error);
 WICK_API void wick_constraint_destroy(wick_constraint *constraint);
-// `texts` is a JSON array of strings. Writes a JSON array: whether each string is a complete match.
-// With an engine, strings are matched token by token, and an item may also be an array of token
-// ids, which may include control tokens. WICK_E_ARG if it is not such an array, WICK_E_NOMEM.
+// `texts` is a JSON array of strings. Writes a JSON array of booleans: whether each string is a
+// complete match. With an engine, strings are matched token by token, and an item may also be an
+// array of token ids, which may include control tokens. WICK_E_ARG if it is not such an array,
+// WICK_E_NOMEM.
 WICK_API wick_status wick_constraint_check(wick_constraint *constraint, const char *texts,
                                            size_t text_bytes, wick_text_sink sink, void *context,
                                            wick_error *error);
@@ -1035,9 +1036,9 @@ WICK_API void wick_request_default(wick_request *request);
 // tools. May be submitted while weights are still arriving.
 WICK_API wick_status wick_request_submit(wick_engine *engine, const wick_request *request,
                                          uint32_t *id, wick_error *error);
-// Compiles the grammar of a request for a few milliseconds. True: it is compiled, or the request
-// will be rejected, which wick_request_submit reports. Call this between other work until it
-// returns true, then submit immediately. Without it, submit compiles the whole grammar.
+// Spends a few milliseconds on compiling the grammar of a request. True: it is compiled, or the
+// request will be rejected, which wick_request_submit reports. Call this between other work until
+// it returns true, then submit immediately. Without it, submit compiles the whole grammar.
 WICK_API bool wick_request_prepare(wick_engine *engine, const wick_request *request);
 // Pauses or resumes a request, for example if its client does not keep up. A paused request does
 // not run, but keeps its position in the queue and, until another request needs them, its pages.
@@ -1074,7 +1075,7 @@ WICK_API wick_status wick_engine_set_draft(wick_engine *engine, wick_engine *dra
 
 // A request on a session (wick_request.session) continues the session's text, and appends its
 // prompt and output (without an end token); a request that ends before its prompt is processed
-// leaves the session unchanged. Errors: WICK_E_SEQ, WICK_E_BUSY while a request is on it,
+// leaves the session unchanged. Errors: WICK_E_SEQ, WICK_E_BUSY while a request runs on it,
 // WICK_E_NOMEM, WICK_E_NODATA before the directory is ready.
 WICK_API wick_status wick_session_create(wick_engine *engine, uint32_t *session, wick_error *error);
 // The session, its forks and its saved states belong to the tenant with this name
@@ -1082,7 +1083,8 @@ WICK_API wick_status wick_session_create(wick_engine *engine, uint32_t *session,
 WICK_API wick_status wick_session_create_salted(wick_engine *engine, const char *salt,
                                                 size_t salt_bytes, uint32_t *session,
                                                 wick_error *error);
-// Shares every page; the first write of either session to a shared page copies only that page.
+// Creates a copy that shares every page; the first write of either session to a shared page copies
+// only that page.
 WICK_API wick_status wick_session_fork(wick_engine *engine, uint32_t session, uint32_t *child,
                                        wick_error *error);
 // Keeps only the first `tokens` tokens. Also WICK_E_RANGE.
@@ -1125,7 +1127,7 @@ WICK_API wick_status wick_state_bytes(const wick_engine *engine, uint32_t sessio
 
 // Writes a session with its keys and values converted to other types, for example to WICK_KV_Q8 in
 // an engine with F16. The record is smaller, and an engine with this engine's types can load it. A
-// session loaded from it is less exact and shares no pages with other requests. Recurrent states
+// session loaded from it is less precise and shares no pages with other requests. Recurrent states
 // are unchanged. Returns the same errors as above, WICK_E_ARG, and WICK_E_UNSUPPORTED for
 // unsupported types.
 WICK_API wick_status wick_session_save_packed(wick_engine *engine, uint32_t session,
@@ -1193,7 +1195,7 @@ WICK_API void wick_embed_default(wick_embed_request *request);
 
 // Starts a job: tokenizes the texts and copies them. wick_embed_step processes it alongside
 // requests. A request may take the pages of a text, which is then recomputed. A vector depends only
-// on its text. WICK_E_ARG (no texts, an empty one, an id out of the vocabulary, a setting out of
+// on its text. WICK_E_ARG (no texts, an empty text, an id out of the vocabulary, a setting out of
 // its range), WICK_E_FULL (a text exceeds the context), WICK_E_UNSUPPORTED (scores requested from a
 // model without a head), WICK_E_BUSY (the previous job has not been ended), WICK_E_NODATA
 // (directory not ready), WICK_E_NOMEM.
@@ -1243,9 +1245,9 @@ typedef enum wick_finish {
   WICK_FINISH_ERROR = 4  // `status`; the text is the message
 } wick_finish;
 
-// Same layout on every host. After the struct: top_count pairs {int32 token, float logprob}, then
-// text_bytes of UTF-8, then padding to a multiple of 8; wick_event_top and wick_event_text read
-// them.
+// The layout is the same on every host. After the struct: top_count pairs {int32 token, float
+// logprob}, then text_bytes of UTF-8, then padding to a multiple of 8; wick_event_top and
+// wick_event_text read them.
 typedef struct wick_event {
   uint32_t size_bytes;  // of the whole record
   uint32_t request;
@@ -1297,7 +1299,7 @@ typedef struct wick_dialog wick_dialog;
 
 // Receives the reply in pieces, in order: content (WICK_EVENT_CONTENT), or reasoning
 // (WICK_EVENT_REASONING), which is omitted from later prompts. Returning false ends the reply here.
-// It must neither use the engine nor destroy the dialog.
+// The callback must neither use the engine nor destroy the dialog.
 typedef bool (*wick_reply_sink)(void *context, wick_event_kind kind, const char *text,
                                 size_t text_bytes);
 
@@ -1364,7 +1366,7 @@ WICK_API void wick_pages_get_state(const wick_engine *engine, wick_pages_state *
 // positions. Writes {} without a model.
 WICK_API void wick_pages_json(wick_engine *engine, bool has_map, wick_text_sink sink,
                               void *context);
-// Writes the cached KV pages of a prompt (without a salt), from its beginning, the last page first:
+// Writes the KV pages of a prompt's longest cached prefix (without a salt), the last page first:
 // [indices into the map of wick_pages_json]. Nothing is computed and no counter changes.
 WICK_API void wick_pages_find(wick_engine *engine, const int32_t *tokens, size_t count,
                               wick_text_sink sink, void *context);
