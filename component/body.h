@@ -35,7 +35,7 @@ static inline const json_node *body_node(const body *read, uint32_t node) {
 uint32_t body_find(const body *read, uint32_t object, const char *name);
 bool body_is_true(const body *read, uint32_t node);
 bool body_is(const body *read, uint32_t node, const char *text);  // whether it is this string
-// A number.
+// Returns the value of a number.
 double body_number(const body *read, uint32_t node);
 wick_text body_text(const body *read, uint32_t node);  // the text of a string
 // Whether a list contains token ids, judging by its first item.

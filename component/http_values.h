@@ -9,7 +9,7 @@
 
 void http_take_method(http_request *out, const abi_result *method);  // a variant
 void http_take_path(http_request *out, const abi_result *path);      // an option; without its query
-// fields.get of either version of wasi:http.
+// The function fields.get of either version of wasi:http.
 typedef void (*header_getter)(abi_handle fields, const char *name, size_t name_bytes,
                               abi_list *values);
 // Takes the first value of each header.

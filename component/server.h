@@ -50,9 +50,9 @@ typedef struct http_request {
 // its error. The first request that needs the model loads it; if the model's server fails, the next
 // request tries again.
 void server_open(server *opened);
-// Called before a snapshot of the instance: loads the model and forgets the environment, which
-// server_open reads again when the snapshot serves. If the model cannot be loaded, traps after
-// writing the reason to stderr.
+// Called before a snapshot of the instance: loads the model and discards the environment, which
+// server_open reads again when the snapshot starts to serve. If the model cannot be loaded, traps
+// after writing the reason to stderr.
 void server_preload(server *opened);
 // Answers requests that do not need their body. Returns true if the body is needed: the caller then
 // reads it, up to the limit plus one byte, and passes it to server_take_body.

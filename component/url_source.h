@@ -4,10 +4,10 @@
 
 #include "refusal.h"
 
-// The code of an error that a later request may not encounter.
+// The code of an error that may not recur in a later request.
 #define MODEL_SERVER "model_server"
 
-// Checks the URL and the other variables for reading it.
+// Checks the URL and the other environment variables that are needed to read it.
 bool url_check(const char *name, const char *url, refusal *refused);
 // Writes the model's name: the last part of the path, without .gguf.
 void url_name(const char *url, char *out, size_t size_bytes);

@@ -27,7 +27,7 @@ enum { KV_SEQ_NONE = 0, KV_PAGE_NONE = -1 };
 
 // The pages of a group without layers only count positions.
 typedef struct kv_shape {
-  uint32_t layers;  // of the group; 0: kv_heads and head_dim are 0, too
+  uint32_t layers;  // of the group; 0: kv_heads and head_dim are also 0
   uint32_t kv_heads;
   uint32_t head_dim;
   kernel_kv_type k_type, v_type;

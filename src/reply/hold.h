@@ -19,7 +19,7 @@ typedef struct hold_tool {
   const uint8_t *schema;  // schema of its parameters, as JSON
   size_t schema_bytes;
   // The rules of its arguments, by style, or by format if formats have their own rules. 0: not
-  // built yet; HOLD_NO_RULE: the format cannot represent them, and need not.
+  // built yet; HOLD_NO_RULE: the format cannot represent them and does not need to.
   uint32_t rules[HOLD_RULES_MAX];
 } hold_tool;
 
@@ -63,10 +63,10 @@ uint32_t hold_build(hold *h);
 uint32_t hold_put(hold *h, uint32_t from, const char *pattern, const reply_form *form,
                   const hold_tool *tool, uint32_t arguments);
 uint32_t hold_text(hold *h, uint32_t from, const char *text);
-// Returns the rule for a tool's arguments in a format; 0: the format cannot represent them, and
-// need not.
+// Returns the rule for a tool's arguments in a format; 0: the format cannot represent them and
+// does not need to.
 uint32_t hold_arguments(hold *h, const reply_form *form, hold_tool *tool);
-// Whether a format has calls of the tool.
+// Whether a format has calls to the tool.
 bool hold_can_call(const reply_form *form, const hold_tool *tool);
 // Adds the text after the tag of a format up to the end of its calls, between two states; the first
 // `skip` bytes are skipped. `only`: the first call must be of this tool; NULL: of any tool. Returns

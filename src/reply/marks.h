@@ -19,7 +19,7 @@ typedef struct reply_mark {
 typedef struct reply_marks {
   reply_mark items[MARKS_MAX];
   uint32_t count;
-  uint8_t pending;          // number of last bytes that may begin a string
+  uint8_t pending;          // number of trailing bytes that may begin a string
   uint8_t firsts[256 / 8];  // bit set of first bytes
 } reply_marks;
 

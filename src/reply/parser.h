@@ -79,7 +79,7 @@ struct reply_parser {
   // text
   reply_place place;
   bool is_reasoning, trims;   // white space at the beginning is skipped
-  bool is_fresh;              // no text since the beginning, reasoning or a call
+  bool is_fresh;              // no text since the beginning, the last reasoning or the last call
   bool is_prose;              // everything except a call at the beginning is text
   bool is_limited, is_exact;  // see reply_parser_limit; white space of the content is kept
   bool has_bare;              // there are calls without a tag

@@ -87,10 +87,10 @@ void reply_parser_destroy(reply_parser *parser);  // NULL does nothing
 // have the format that the template's model writes, and white space before content other than JSON
 // is part of it.
 void reply_parser_limit(reply_parser *parser, bool has_begun, wick_grammar_kind content);
-// Takes time linear in the text. WICK_E_FORMAT contains the call and the byte at which its text is
-// no longer a call; numbers[0] is the byte at which that text begins, and numbers[1] the number of
-// complete calls before it. WICK_E_FULL over a limit; WICK_E_NOMEM. After an error, each call
-// returns the same error.
+// Takes time linear in the text. The WICK_E_FORMAT error names the call and the byte at which its
+// text is no longer a call; numbers[0] is the byte at which that text begins, and numbers[1] the
+// number of complete calls before it. WICK_E_FULL over a limit; WICK_E_NOMEM. After an error, each
+// call returns the same error.
 wick_status reply_parser_feed(reply_parser *parser, const char *text, size_t size_bytes,
                               reply_sink sink, void *context, wick_error *error);
 // Ends the text. WICK_E_TRUNCATED: it ended within the arguments of a call.

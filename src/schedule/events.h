@@ -15,8 +15,8 @@ typedef struct event_buffer {
   size_t text_bytes_max;  // maximum per record
 } event_buffer;
 
-// Creates a buffer for records with up to text_bytes_max bytes of text. Independently of that size,
-// an empty buffer holds at least `records` records.
+// Creates a buffer for records with up to text_bytes_max bytes of text. Regardless of that size, an
+// empty buffer holds at least `records` records.
 wick_status events_create(memory_gate *memory, size_t text_bytes_max, uint32_t records,
                           event_buffer *events, wick_error *error);
 void events_destroy(event_buffer *events);

@@ -14,8 +14,9 @@ typedef struct healing {
   size_t text_bytes;
 } healing;
 
-// Returns the number of last tokens to remove: the fewest whose bytes are whole characters. Returns
-// 0 if that exceeds the limits above or is all of `tokens` [count], or after a control token.
+// Returns the number of trailing tokens to remove: the fewest whose bytes are whole characters.
+// Returns 0 if that exceeds the limits above or is all of `tokens` [count], or after a control
+// token.
 healing healing_find(const tokenizer *tokenizer, const int32_t *tokens, uint32_t count,
                      uint8_t *scratch);
 

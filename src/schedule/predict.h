@@ -1,12 +1,12 @@
-// schedule/predict.h — the model's own layer for the token after the next
+// schedule/predict.h — the layer of the model that predicts the token after the next
 // (model/blocks/predictor.h) proposes tokens. Its input is the model's last hidden row of each
 // token, after the norm, together with the next token. It proposes greedily and, after the first
 // token, from its own rows, which is enough for schedule/speculation.h.
 //
 // Its keys and values are in separate pages, of at most one context in total. They start where the
 // prefill of a request started: after a cached prefix, on a session or in a fork, the layer has not
-// seen the earlier text. Proposals are then worse, but they never change the output. So these pages
-// are not saved, cached, forked or swapped.
+// processed the earlier text. Proposals are then worse, but they never change the output. So these
+// pages are not saved, cached, forked or swapped.
 #ifndef WICK_SCHEDULE_PREDICT_H
 #define WICK_SCHEDULE_PREDICT_H
 
@@ -36,8 +36,8 @@ predictor_plan predictor_plan_bytes(const predictor_parts *parts);
 wick_status predictor_create(const predictor_parts *parts, predictor **out, wick_error *error);
 void predictor_destroy(predictor *predictor);  // NULL does nothing
 
-// Processes the positions [first, end) of a request's `tokens`, which were the inputs from `input`
-// on of a pass with forward_keep_rows. Tokens that were processed before are skipped.
+// Processes the positions [first, end) of a request's `tokens`, which were the inputs, starting at
+// `input`, of a pass with forward_keep_rows. Tokens that were processed before are skipped.
 void predictor_read(predictor *predictor, uint32_t request, const int32_t *tokens, uint32_t first,
                     uint32_t end, const forward_pass *forward, uint32_t input);
 // Writes up to `most` proposed tokens (at most SPECULATION_TOKENS_MAX) after a request's `tokens`
