@@ -277,7 +277,8 @@ wick_status wick_chat_render(wick_engine *engine, const wick_chat *chat, wick_ch
 
 // ---- tokens ----
 
-// Whether the template already writes the token that the tokenizer would put first, as most do.
+// Whether the template already writes the token that the tokenizer would put first, as most
+// templates do.
 bool engine_begins_with_bos(const wick_engine *engine) {
   const tokenizer *tokenizer = engine->tokenizer;
   const template_text *text = &engine->chat.text;

@@ -259,7 +259,7 @@ static wick_status check_kernels(const wick_engine *engine, wick_error *error) {
 // The first step checks all kernels: the host compiles them at that time, so the model loads
 // sooner. The host's compiler recompiles functions that are called often, which could introduce
 // errors. So the next steps check DOT_CHECKS * KERNEL_DOTS relaxed dot products, and then all
-// kernels once more.
+// kernels again.
 void engine_check_kernels(wick_engine *engine) {
   const kernel_table *kernels = engine->kernels;
   const uint32_t last = kernels->dots_are_right == NULL ? 0 : DOT_CHECKS;

@@ -192,7 +192,7 @@ static exit_code measure(bench_run *run, uint32_t threads) {
   model.threads = threads;
   exit_code code = settings_apply(&model, &config);
   config.metrics = run->options->wants_metrics;
-  config.no_prefix_cache = true;  // every prompt is computed from the beginning
+  config.no_prefix_cache = true;  // every prompt is computed completely
   const uint64_t start_us = platform_now_us();
   if (code == EXIT_DONE) code = model_open(run->options->path, &config, &run->engine);
   run->load_ms = (double)(platform_now_us() - start_us) / 1e3;

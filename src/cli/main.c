@@ -1,5 +1,5 @@
-// cli/main.c — the command-line program: finds the command and runs it. One program for every host;
-// wick-lab has the same main.
+// cli/main.c — the command-line program: finds the command and runs it. The program is the same on
+// every host, and wick-lab has the same main function.
 #include <string.h>
 
 #include "base/extras.h"

@@ -8,7 +8,7 @@
 // RIGHT_MAX: the number of digits by which the point may move to the right; LEFT_MAX: to the left.
 // FAR: more than LEFT_MAX.
 enum { RIGHT_MAX = 22, LEFT_MAX = 12, FAR = LEFT_MAX + 1, BEYOND = RIGHT_MAX + 1, NONE = -1 };
-enum { ZEROS_BEYOND = 330 };  // number of zeros after which a set without an end is unbounded
+enum { ZEROS_BEYOND = 330 };  // a set that accepts this many more zeros is treated as unbounded
 // The largest exponents with which doubles can represent a number: for a mantissa with one digit
 // before the point, and for one with up to 209. NO_LIMIT: for a mantissa of 0, and for exponents
 // below 0.

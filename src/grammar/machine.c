@@ -259,8 +259,8 @@ static void close_place(machine *m, uint32_t place, uint32_t set) {
   }
 }
 
-// Whether a state is kept in a configuration: those that read something, those with plain
-// characters, and the end are.
+// Whether a state is kept in a configuration: states that read something, states with plain
+// characters, and the end are kept.
 static bool is_kept(const grammar_program *program, uint32_t place) {
   if (place == ACCEPT || program->places[place].plain != 0) return true;
   for (uint32_t i = program->places[place].edges; i != 0; i = program->edges[i].next) {

@@ -150,7 +150,7 @@ void schema_no_contains(schema_compiler *c, expansion *x, uint32_t schema, uint3
   if (most != UINT32_MAX) schema_add_broken(c, many, TYPE_ARRAY, options);
 }
 
-// Adds the way that some item from an index on violates a schema.
+// Adds the way that some item at or after an index violates a schema.
 static void add_some_item(schema_compiler *c, uint32_t from, uint32_t value,
                           const option **options) {
   const task *tasks = NULL;

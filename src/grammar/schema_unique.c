@@ -18,7 +18,7 @@ static bool add_value(schema_compiler *c, value_list *list, schema_case value) {
 }
 
 // Adds each string of a set, or the number that each string represents. False: the set has too many
-// strings, or long ones.
+// strings, or strings that are too long.
 static bool add_texts(schema_compiler *c, const dfa *set, uint32_t state, document_text text,
                       uint32_t type, value_list *list) {
   uint8_t bytes[TEXT_BYTES_MAX + 4];

@@ -67,7 +67,7 @@ void conv_simd128(const kernel_conv *conv, uint32_t channel_first, uint32_t chan
 
 // DELTA_COLUMNS: columns whose sums are on the stack. DELTA_STRIP: vectors whose sums stay in
 // registers while rows of the state are read. DELTA_NEXT_STRIP: the same if the sums of the next
-// token are computed, too.
+// token are also computed.
 enum { DELTA_COLUMNS = 256, DELTA_STRIP = 4, DELTA_NEXT_STRIP = 2 };
 
 // The sums of columns while the rows of a token are read.

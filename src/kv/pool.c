@@ -138,7 +138,7 @@ wick_status kv_pool_grow_for(kv_pool *pool, uint32_t pages, wick_error *error) {
   return grow_for(pool, pages < available ? pages : available, idle, error);
 }
 
-// Counts on idle pages first, but grows before it evicts, so that no entry is lost if growing
+// Relies on idle pages first, but grows before it evicts, so that no entry is lost if growing
 // fails.
 wick_status kv_pool_reserve(kv_pool *pool, uint32_t pages, kv_shortage *shortage,
                             wick_error *error) {

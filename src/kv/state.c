@@ -218,7 +218,7 @@ static const kv_entry *open_entry(const kv_seq *seq) {
   return kv_entry_end(entry) == seq->token_count || entry->page < 0 ? NULL : entry;
 }
 
-// Returns a page of a table as its sequence sees it.
+// Returns an entry's page, with the sequence's F16 keys if the page is open.
 static kv_page_view view_of(const kv_pool *pool, const kv_seq *seq, const kv_entry *entry) {
   const bool is_open = entry == open_entry(seq);
   return (kv_page_view){pool->pages[entry->page].data,

@@ -109,8 +109,8 @@ uint32_t kv_row_write(kv_pool *pool, kv_seq_id id, uint32_t layer, uint32_t posi
 
 // ---- Dropping a range of tokens ----
 
-// Splits an entry that contains both ends of the range. The first entry gets a copy of the page,
-// because no table contains a page twice. Entry and page must be reserved.
+// Splits an entry that contains both ends of the range. The first entry receives a copy of the
+// page, because no table contains a page twice. Entry and page must be reserved.
 //
 // If the page is open, the second entry keeps it. The first entry will never be full: its keys are
 // encoded in the copy, because other tables may use the page.

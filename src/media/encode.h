@@ -35,7 +35,7 @@ struct media_encoding {
   float *out;  // [chunk.rows][media_row_width]
   // A step runs in slices. Each slice starts the step from its beginning and skips the pieces of
   // work that are already done. When a piece does not fit the slice, it and all later pieces are
-  // skipped, too. A step writes only within pieces, or after all of them.
+  // also skipped. A step writes only within pieces, or after all of them.
   uint64_t slice_macs_max, slice_macs;
   uint32_t pieces, pieces_done;  // of the step
   bool is_paused;                // the step continues in another slice

@@ -108,7 +108,7 @@ static size_t put_field(char out[FIELD_BYTES], const civil_time *time, char kind
   }
 }
 
-// Returns the expansion of a field that stands for several.
+// Returns the expansion of a field that abbreviates several fields.
 static const char *compound_of(char kind) {
   switch (kind) {
     case 'F':

@@ -15,8 +15,8 @@ static uint32_t const_node(jinja_parser *parser, jinja_value value) {
                         (jinja_node){.kind = NODE_CONST, .a = jinja_add_constant(parser, value)});
 }
 
-// Reads up to `digits_max` digits in a base. Returns the number of bytes read, or 0 if there are
-// fewer than `digits_min`.
+// Reads up to `digits_max` digits in the given base. Returns the number of bytes read, or 0 if
+// there are fewer than `digits_min`.
 static uint32_t read_code(const char *bytes, uint32_t size_bytes, uint32_t base,
                           uint32_t digits_min, uint32_t digits_max, uint32_t *code) {
   uint32_t read = 0;

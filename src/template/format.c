@@ -102,7 +102,7 @@ static void put_padded(jinja_run *run, jinja_buffer *buffer, const percent_spec 
   for (; padding > 0; padding--) jinja_write(run, buffer, " ", 1, JINJA_MARK_TEMPLATE);
 }
 
-// Returns the size in bytes of the first `characters` of a string.
+// Returns the size in bytes of the first `characters` characters of a string.
 static uint32_t bytes_of_characters(const jinja_string *text, uint32_t characters) {
   uint32_t bytes = 0;
   for (; bytes < text->size_bytes; bytes++) {

@@ -1,5 +1,5 @@
-// template/json_read.c — parses JSON (RFC 8259). Invalid UTF-8 and half
-// surrogate pairs become U+FFFD.
+// template/json_read.c — parses JSON (RFC 8259). Invalid UTF-8 and unpaired surrogates become
+// U+FFFD.
 #include <string.h>
 
 #include "base/decimal.h"

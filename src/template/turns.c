@@ -66,8 +66,8 @@ static bool is_called(const jinja_value *last) {
 }
 
 // Adds a message that a template requires before this one: an answer after calls and results if the
-// user did not wait for one, and a user message at the beginning. It is not empty, because
-// templates also reject empty answers.
+// user did not wait for one, and a user message at the beginning. The added message is not empty,
+// because templates also reject empty answers.
 static void add_missing(jinja_run *run, jinja_list *list, const jinja_value *last,
                         jinja_value message) {
   const bool is_first = last == NULL || is_system(*last);
