@@ -1,7 +1,8 @@
 // template/evaluate.c — evaluates expressions.
 #include "template/run.h"
 
-// Limit on nested expressions, statements and calls; each level needs a few hundred bytes of stack.
+// DEPTH_MAX limits nested expressions, statements and calls: each level needs a few hundred bytes
+// of stack.
 enum { DEPTH_MAX = 200, ARGUMENTS_MAX = 64 };
 
 static const jinja_node *node_at(const jinja_run *run, uint32_t node) {
