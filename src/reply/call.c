@@ -116,7 +116,7 @@ void call_enter_named(reply_parser *p) {
   memset(&p->reads, 0, sizeof p->reads);
 }
 
-// Accepts calls without their tags, or written as code, because small models write these.
+// Accepts calls without their tags, or written as code, because small models write such calls.
 void call_enter_whole(reply_parser *p, uint8_t byte) {
   static const reply_form FORMS[] = {
       {.open = "",

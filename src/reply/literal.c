@@ -128,7 +128,7 @@ static reply_step string_step(reply_parser *p, uint8_t byte) {
   return STEP_MORE;
 }
 
-// Escapes follow Python: an unknown one keeps its backslash.
+// Escapes follow Python: an unknown escape keeps its backslash.
 static reply_step escape_step(reply_parser *p, uint8_t byte) {
   static const char NAMES[] = "\\'\"abfnrtv\n", CODES[] = "\\'\"\a\b\f\n\r\t\v";
   literal_state *literal = &p->reads.literal;

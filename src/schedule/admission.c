@@ -169,7 +169,7 @@ wick_status admission_drop(scheduler *scheduler, request *request, wick_error *e
     if (last != NULL && last != request) {
       preempt(scheduler, last);
     } else if (!take_from_others(scheduler, request)) {
-      // if the request is the last in the queue, a different one is the first and continues
+      // if the request is the last in the queue, a different request is the first and continues
       return last != NULL && scheduler->running > 1 ? WICK_E_BUSY : status;
     }
   }
@@ -255,8 +255,8 @@ static wick_status reserve_start(scheduler *scheduler, const request *request, k
     if (status != WICK_OK) return status;
   }
   const bool is_enough = grown == WICK_OK && store_has_room(store, &room);
-  // Otherwise the exact number is needed: it may be that no page has to be copied, and the error
-  // contains the number of missing pages.
+  // Otherwise the exact number is needed: possibly no page has to be copied, and the error contains
+  // the number of missing pages.
   return store_prepare(store, sequence, is_enough ? reading : needed, error);
 }
 

@@ -160,8 +160,8 @@ static wick_status prepare_sequence(embedding *job, embedding_part *part, uint32
   return status;
 }
 
-// Adds rows of the texts from `at` on while they fit. A text that does not fit after others waits
-// for the next pass.
+// Adds rows of the texts, starting at `at`, while they fit. A text that does not fit after others
+// waits for the next pass.
 static wick_status begin_pass(embedding *job, wick_error *error) {
   const bool is_encoder = job->parts.model->is_encoder;
   const int32_t *tokens = job->tokens + job->fed_tokens;
@@ -296,7 +296,7 @@ static wick_status run_layer(embedding *job, wick_error *error) {
     return fail_with(error, status, WICK_NO_OFFSET, "text %u: %s", job->at, reason.message);
   }
   free_sequences(job);
-  job->part_count = 0;  // for an encoder, too
+  job->part_count = 0;  // also for an encoder
   job->reads_alone = true;
   return WICK_OK;
 }

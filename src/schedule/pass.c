@@ -7,8 +7,8 @@
 #include "schedule/jump.h"
 #include "schedule/scheduler_types.h"
 
-// While requests decode, prefill gets at most a quarter of the batch, but at least 16 tokens. A
-// longer prompt gets max(8, decodes / 8) tokens per pass.
+// While requests decode, prefill may use at most a quarter of the batch, but at least 16 tokens. A
+// longer prompt uses max(8, decodes / 8) tokens per pass.
 enum { PREFILL_SHARE = 4, PREFILL_TOKENS_MIN = 16 };
 enum { PREFILL_PIECES_MIN = 8, PREFILL_PIECES_DECODES = 8 };
 
@@ -131,7 +131,7 @@ static void find_proposals(scheduler *scheduler, request *request, uint32_t most
         proposals_wanted(scheduler, request, SPECULATION_LOOKUP, speculation->found, decodes, 0.0f);
   }
   if (speculation->count != 0 || (parts->drafter == NULL && parts->predictor == NULL)) return;
-  if (request->media.count != 0) return;  // those models have not seen the media
+  if (request->media.count != 0) return;  // those models have not processed the media
   if (!speculation_is_awake(speculation, SPECULATION_DRAFT)) return;
   const uint32_t wanted = proposals_wanted(scheduler, request, SPECULATION_DRAFT, most, decodes,
                                            model_proposal_us(parts));
@@ -229,8 +229,8 @@ static void add_part(scheduler *scheduler, request *request, uint32_t room, pref
   add_prompt(scheduler, request, room);
 }
 
-// The first prompt in the queue gets a part of the space, so that it makes progress regardless of
-// other arrivals. The rest, up to half of the space, is for the prompts with the fewest tokens
+// The first prompt in the queue receives a part of the space, so that it makes progress regardless
+// of other arrivals. The rest, up to half of the space, is for the prompts with the fewest tokens
 // left. If the first prompt is long and has not waited too long, they may take all but one token.
 static void add_prefills(scheduler *scheduler, const request *alone, prefill_share share) {
   request *next = next_prefill(scheduler, alone, false);
@@ -252,7 +252,8 @@ static void add_prefills(scheduler *scheduler, const request *alone, prefill_sha
 }
 
 // Returns the first prompt in the queue whose next rows belong to an image and must be processed
-// together. It gets a separate pass, but not two in a row while others wait. NULL: none.
+// together. This prompt is processed in a separate pass, but not in two in a row while others wait.
+// NULL: none.
 static request *find_whole(scheduler *scheduler, const request *alone) {
   request *first = NULL;
   if (scheduler->parts.model->media_sees_all) first = next_prefill(scheduler, alone, false);
@@ -277,7 +278,7 @@ static prefill_share share_for_prompts(const scheduler *scheduler) {
   return share;
 }
 
-// Declares the rows that the pass will compute to the store. If memory runs out for a request, that
+// Declares to the store the rows that the pass will compute. If memory runs out for a request, that
 // request ends, the function returns false, and the others start over.
 static bool begin_rows(scheduler *scheduler) {
   seq_store *store = scheduler->parts.store;

@@ -305,7 +305,7 @@ static bool is_predicted(const scheduler *scheduler, const request *request) {
 }
 
 bool predict_begin(const scheduler *scheduler) {
-  if (!model_is_ready(scheduler->parts.model)) return false;  // its own weights, too
+  if (!model_is_ready(scheduler->parts.model)) return false;  // including the predictor's weights
   for (uint32_t i = 0; i < scheduler->batch_count; i++) {
     if (is_predicted(scheduler, scheduler->owners[i])) return true;
   }

@@ -159,7 +159,7 @@ static wick_status check_wanted(const wick_request *wanted, wick_error *error) {
   return WICK_OK;
 }
 
-// Checks that the request's adapters are those with which its session's pages were computed.
+// Checks that the request's adapters are the ones that computed its session's pages.
 static wick_status choose_adapters(const scheduler *scheduler, const wick_request *wanted,
                                    const session *session, adapter_set *set, wick_error *error) {
   const adapter_list *list = scheduler->parts.adapters;
@@ -515,7 +515,7 @@ scheduler_result scheduler_step(scheduler *scheduler) {
   if (scheduler->phase != PASS_NONE) return step_pass(scheduler);
   if (!scheduler->parts.model->is_embedding_ready) return SCHEDULER_WAIT_BYTES;
   // pass_begin may preempt every running request without beginning a pass. That counts as progress,
-  // because they start again.
+  // because the requests start again.
   const uint64_t preempted = scheduler->stats.preempted;
   bool has_changed = admission_start(scheduler);
   has_changed = finish_silent(scheduler) || has_changed;

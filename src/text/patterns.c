@@ -119,7 +119,7 @@ bool pattern_find_cased_word(const pretokenize_stage *stage, const stage_text *i
   if (letters.small_end > begin) {
     after = letters.small_end;
   } else if (leads && (c.kind & stage->letters) != 0) {
-    // a mark before capitals is a separate word, because it counts as a small letter, too
+    // a mark before capitals is a separate word, because it also counts as a small letter
     *match = (text_span){at, begin + match_own_contraction(stage, text, begin, end)};
     return true;
   } else {
