@@ -50,7 +50,7 @@ static void plan_gemma4(model_plan *plan) {
   model_keys *keys = plan->keys;
   model_config *config = &plan->model->config;
   attention_settings heads;
-  // E2B and E4B are causal within images, too
+  // E2B and E4B are also causal within images
   const bool is_small = config->hidden == 1536 || config->hidden == 2560;
   gemma_layers gemma = gemma_layers_read(plan, &heads);
   const uint32_t dim = layer_inputs_read(plan);
