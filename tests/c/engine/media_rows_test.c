@@ -409,7 +409,7 @@ TEST(rows_that_do_not_fit_are_rejected) {
   wrong.count = 0;
   check_refused(engine, &wrong, WICK_E_SHAPE, "0 media rows");
   wrong = (media_rows){.rows = rows, .count = 17, .width = 36, .is_image = true};
-  check_refused(engine, &wrong, WICK_E_FULL, "the batch is 16");
+  check_refused(engine, &wrong, WICK_E_FULL, "the limit is 16");
   wrong.count = 2100;
   check_refused(engine, &wrong, WICK_E_FULL, "2100 tokens");
   prompt_parts prompt = {.parts = {{NULL, 0, &good}}, .count = 1};

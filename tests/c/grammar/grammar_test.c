@@ -192,7 +192,7 @@ TEST(errors_contain_the_cause_and_location) {
   check_refused(gbnf, "root ::= x | \"a\"\nx ::= root \"b\"", WICK_E_UNSUPPORTED, "left recursion");
   check_refused(gbnf, "root ::= <|im_start|>", WICK_E_ARG, "vocabulary");
   check_refused(gbnf, "root ::= \"a\" root", WICK_E_ARG, "no text");
-  check_refused(WICK_GRAMMAR_CHOICE, "[]", WICK_E_ARG, "array of texts");
+  check_refused(WICK_GRAMMAR_CHOICE, "[]", WICK_E_ARG, "array of strings");
   check_refused(WICK_GRAMMAR_NONE, "", WICK_E_ARG, "kind 0");
 }
 

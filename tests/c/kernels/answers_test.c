@@ -198,7 +198,7 @@ TEST(each_wrong_kernel_is_reported_by_name) {
 TEST(each_wrong_recurrent_kernel_is_reported_by_name) {
   wrong = *kernels_bind();
   wrong.silu = silu_wrong;
-  check_found("answers for silu");
+  check_found("results for silu");
   wrong = *kernels_bind();
   wrong.sigmoid_mul = sigmoid_mul_wrong;
   check_found("sigmoid_mul");
@@ -224,7 +224,7 @@ TEST(each_wrong_recurrent_kernel_is_reported_by_name) {
     check_found("delta");
     wrong = *kernels_bind();
     wrong.scan = SCANS[i];
-    check_found("answers for scan");
+    check_found("results for scan");
     wrong = *kernels_bind();
     wrong.ssd = SSDS[i];
     check_found("ssd");
@@ -295,8 +295,8 @@ TEST(kernels_that_swap_inputs_are_detected) {
     uint32_t first, last;  // range of inputs of the same size
   } GROUPS[] = {{"delta", 0, 1},
                 {"delta", 2, 3},
-                {"answers for scan", 0, 1},
-                {"answers for scan", 2, 3},
+                {"results for scan", 0, 1},
+                {"results for scan", 2, 3},
                 {"ssd", 0, 1},
                 {"ssd", 2, 3},
                 {"wkv", 0, 5}};

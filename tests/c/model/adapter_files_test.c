@@ -169,7 +169,7 @@ TEST(experts_of_the_wrong_shape_are_rejected) {
   rig_pair(&rig, "blk.0.ffn_up_exps.weight", GGML_TYPE_F32, 64, 32, 4);
   check_refused(engine, &rig, WICK_E_SHAPE, "64 x 4 x 1 and its lora_b is 4 x 32 x 1");
   rig.tensors[0].dims[2] = 4;
-  check_refused(engine, &rig, WICK_E_SHAPE, "the model's 64 x 32 x 4");
+  check_refused(engine, &rig, WICK_E_SHAPE, "the model's tensor is 64 x 32 x 4");
   rig.tensors[1].dims[2] = 5;
   check_refused(engine, &rig, WICK_E_SHAPE, "lora_b is 4 x 32 x 5");
   // the router and the shared expert may be adapted

@@ -728,7 +728,7 @@ TEST(invalid_adapters_are_rejected_despite_a_correct_checksum) {
   }
   memcpy(saved.file.bytes, kept, saved.file.size_bytes);
   const uint64_t counts[] = {0, WICK_ADAPTERS_MAX + 1, UINT64_MAX};
-  const char *messages[] = {"the saved session has 0 adapters", "a saved session of 9 adapters",
+  const char *messages[] = {"the saved session has 0 adapters", "the saved session has 9 adapters",
                             "the saved session has 18446744073709551615 adapters"};
   for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
     memcpy(saved.file.bytes + SAVED_COUNT_AT, &counts[i], sizeof *counts);

@@ -617,7 +617,7 @@ TEST(reports_where_a_call_is_broken) {
   CHECK_EQ_INT(rig.status, WICK_E_FORMAT);
   CHECK_EQ_UINT(rig.error.offset_bytes, strlen(text) - 1);
   CHECK_EQ_STR(rig.error.message,
-               "the reply's call 0 (get), byte 41: the arguments do not match their form");
+               "the reply's call 0 (get), byte 41: the arguments do not match their format");
   CHECK_EQ_UINT(rig.error.numbers[0], 0);
   rig_close(&rig);
 }

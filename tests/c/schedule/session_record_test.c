@@ -258,7 +258,7 @@ TEST(packed_nan_values_are_rejected) {
   const float no_number = NAN;  // the first value of a head is a scale
   const size_t page_at = r.size_bytes - sizeof(uint64_t) - layout.page_bytes;
   memcpy(r.bytes + page_at + layout.k_head_bytes, &no_number, sizeof no_number);
-  check_refused(&r, WICK_E_CORRUPT, "keys and values");
+  check_refused(&r, WICK_E_CORRUPT, "keys or values");
   close_saved();
 }
 

@@ -131,7 +131,7 @@ TEST(the_template_for_tools_is_used_with_tools) {
     check_render(engine, &null, "plain hi<think>");
   }
   const wick_chat broken = chat_of("{\"tools\": " TOOL);
-  check_refused(engine, &broken, WICK_E_FORMAT, "refuses");
+  check_refused(engine, &broken, WICK_E_FORMAT, "rejects");
   CHECK_EQ_INT(use(engine, "default", &error), WICK_OK);
   check_render(engine, &tools, "plain hi<think>");
   CHECK_EQ_INT(use(engine, "rag", &error), WICK_OK);
@@ -180,7 +180,7 @@ TEST(the_engine_sets_template_variables) {
   check_refused(engine, &chat, WICK_E_ARG,
                 "the chat template rejects these messages: line 2: not so");
   const wick_chat broken = chat_of("{\"a\": }");
-  check_refused(engine, &broken, WICK_E_FORMAT, "refuses");
+  check_refused(engine, &broken, WICK_E_FORMAT, "rejects");
   // arguments of tool calls are converted to the form the template requires, unless keeps_arguments
   wick_chat call = chat_of(
       "{\"messages\": [{\"tool_calls\": [{\"function\": {\"name\": \"f\", \"arguments\": "

@@ -219,7 +219,8 @@ TEST(options_incompatible_with_healing_are_rejected) {
   const wick_grammar grammar = {.kind = WICK_GRAMMAR_REGEX, .text = "a", .text_bytes = 1};
   const int32_t ids[] = {1, 2};
   for (int i = 0; i < 4; i++) {
-    static const char *const TOLD[] = {"no grammar", "no forced tokens", "a text", "an answer"};
+    static const char *const TOLD[] = {"no grammar", "no forced tokens", "a string prompt",
+                                       "an answer"};
     wick_request wanted = request_of("the fox");
     wick_error error = {0};
     uint32_t id;
