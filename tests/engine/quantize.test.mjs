@@ -261,8 +261,8 @@ describe('rejected input', () => {
   test('a file cannot overwrite itself, even under another name', async () => {
     const bytes = readFileSync(source);
     symlinkSync(source, at('link.gguf'));
-    await assertRefused([source, source, 'q8_0'], 2, /is IN and OUT/);
-    await assertRefused([source, at('link.gguf'), 'q8_0'], 2, /is IN and OUT/);
+    await assertRefused([source, source, 'q8_0'], 2, /is both IN and OUT/);
+    await assertRefused([source, at('link.gguf'), 'q8_0'], 2, /is both IN and OUT/);
     assert.deepEqual(readFileSync(source), bytes);
   });
 

@@ -100,10 +100,11 @@ async function tried(under, from = 0, isTrusted = false) {
 }
 
 test('worker-src: the error names the source that has to be allowed', { skip }, async () => {
-  const words = /^WickError CSP: .*Content Security Policy.* worker-src must allow 'self'$/;
+  const words =
+    /^WickError CSP: .*Content Security Policy.* worker-src directive must allow 'self'$/;
   for (const one of ["worker-src 'none'", 'worker-src blob:'])
     assert.match(await tried(one), words);
-  const elsewhere = `worker-src must allow blob: and ${origins[1]}`;
+  const elsewhere = `worker-src directive must allow blob: and ${origins[1]}`;
   assert.ok((await tried("worker-src 'self'", 1)).endsWith(elsewhere));
   const unsaid = `worker-src of the Content Security Policy does not allow ${origins[1]}`;
   assert.ok((await tried('worker-src blob:', 1)).endsWith(unsaid), 'only the worker is notified');

@@ -73,7 +73,7 @@ async function loadModel(page) {
   await untilTrue(page, named('text.gguf'));
   await untilTrue(
     page,
-    "document.getElementById('notice-text').textContent.includes('kept in this browser')",
+    "document.getElementById('notice-text').textContent.includes('saved in this browser')",
   );
   await setShort(page);
 }

@@ -150,7 +150,7 @@ export async function openStub(context, url, { script = '', isReady = true, prob
 }
 
 /** Loads the page's code that offers a larger model after an answer, and its imports. @param {string} url */
-export const isLateCode = (url) => /\/(model_offer|chunk)-\w+\.js$/.test(url);
+export const isLateCode = (url) => /\/(model_offer|rendering|chunk)-\w+\.js$/.test(url);
 
 /** @param {Page} page @param {string} text */
 export async function ask(page, text) {
