@@ -814,7 +814,11 @@ describe('bench', () => {
     await assertRefused(['bench', model, '--threads', '1,,2'], 2, /--threads takes .* not ',2'/);
     await assertRefused(['bench', model, '--threads', '1,'], 2, /--threads takes .* not ''/);
     for (const none of ['', ' '])
-      await assertRefused(['bench', model, '--threads', none], 2, /--threads .*64, but none/);
+      await assertRefused(
+        ['bench', model, '--threads', none],
+        2,
+        /--threads .*64, but there are none/,
+      );
     await assertRefused(['bench', '-', '--threads', '1,2'], 2, /only one number of threads/);
     await assertRefused(['bench', model, '-p', '5000'], 2, /5000.*2048/);
   });

@@ -314,7 +314,7 @@ describe('inspect of made-up files', () => {
     assert.deepEqual(lines.slice(0, wanted.length), wanted);
     assert.match(
       lines.slice(wanted.length).join('\n'),
-      /^\nmemory plan\n {2}none, .*unheard-of.*\n$/,
+      /^\nmemory plan\n {2}none: .*unheard-of.*\n$/,
     );
     // the totals are just below and above each change of unit
     const sums = order.map((i) => sized(bytes[i]));

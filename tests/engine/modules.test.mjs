@@ -146,7 +146,7 @@ test('a file may exceed its recorded size by 3%, but never its goal', () => {
   const fault = (/** @type {string} */ name, /** @type {number} */ bytes) =>
     sizeFault(name, bytes, table) ?? '';
   assert.equal(fault('dist/index.js', 20_600), '');
-  assert.match(fault('dist/index.js', 20_601), /20,601 bytes, more than 3 % above the 20,000 of/);
+  assert.match(fault('dist/index.js', 20_601), /20,601 bytes, more than 3 % above 20,000 in/);
   assert.match(fault('dist/new.js', 1), /^dist\/new\.js: has no row in docs\/sizes\.md/);
   assert.equal(fault(module, 240_000), '');
   assert.match(fault(module, 240_001), /240,001 bytes, limit is 240,000/);
@@ -236,7 +236,7 @@ describe('the lists of flags.mk', () => {
       [
         ['sample/dry'],
         [],
-        /^src\/sample\/\w+\.c uses \w+ of src\/sample\/dry\.c, which is left out/m,
+        /^src\/sample\/\w+\.c uses \w+ of src\/sample\/dry\.c, which the small program leaves out/m,
       ],
       [['model/families/qwen2'], [], /the architecture 'qwen2' is extra code/],
       [[], ['model/families/lfm2'], /the architecture 'lfm2' is not extra code/],

@@ -823,7 +823,7 @@ describe('session operations', () => {
     await turn();
     assert.deepEqual([events.splice(0), operations.count], [['a begins'], 4]);
     stop.abort(new Error('c is aborted'));
-    await assert.rejects(c, /c goes/);
+    await assert.rejects(c, /c is aborted/);
     await turn();
     assert.deepEqual([events, operations.count], [[], 3], 'later prompts wait for earlier ones');
     ends.a();
