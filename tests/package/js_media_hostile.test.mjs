@@ -141,7 +141,8 @@ describe('images', { skip }, () => {
     const long = { width: 1, height: 100_000, data: new Uint8Array(300_000) };
     await assert.rejects(ask(engine, { type: 'image', image: long }), {
       code: 'ARG',
-      message: 'messages[0].content[0]: image: 1 x 100000 exceeds 65536 per side or 268435456 pixels',
+      message:
+        'messages[0].content[0]: image: 1 x 100000 exceeds 65536 per side or 268435456 pixels',
     });
   });
 

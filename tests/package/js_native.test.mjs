@@ -765,7 +765,7 @@ describe('an engine', () => {
     const waste = NativeEngine.create(module, config, { wasteBytes: 1 });
     await assert.rejects(waste, {
       code: 'NOMEM',
-      message: /^no room for 1 bytes in addition to \d+ of/,
+      message: /^linear memory: cannot allocate 1 bytes in addition to \d+$/,
     });
     made.full(false);
     const native = await NativeEngine.create(module, config);

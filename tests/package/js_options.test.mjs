@@ -223,7 +223,7 @@ describe('values over a limit', () => {
       [ask({}, 'Once '.repeat(300)), /the context holds 256 \(option contextSize\)$/],
       [ask({ drySequenceBreakers: ['x'.repeat(41)] }), / \(option drySequenceBreakers\)$/],
       [ask({ logitBias: { 999999: 1 } }), / \(option logitBias\)$/],
-      [ask({ stop: Array(65).fill('x') }), /at most 64 \(option stop\)$/],
+      [ask({ stop: Array(65).fill('x') }), /limit is 64 \(option stop\)$/],
       [
         () => engine.chat.completions.create({ messages, logit_bias: { 999999: 1 } }),
         / \(option logitBias\)$/,

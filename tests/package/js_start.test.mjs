@@ -177,7 +177,7 @@ describe('in a page', () => {
   });
 
   const page = "The page's Content Security Policy";
-  const refused = `${page} blocks the engine's worker: its directive worker-src must allow 'self'`;
+  const refused = `${page} blocks the engine's worker: its worker-src directive must allow 'self'`;
   const trusted =
     `${page} has require-trusted-types-for 'script', which rejects a string as a worker URL. Pass ` +
     'worker: () => new Worker(policy.createScriptURL(url)) to createEngine, with a policy that ' +

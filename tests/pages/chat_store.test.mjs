@@ -256,7 +256,7 @@ test('a write that replaces a waiting one is queued after all waiting ones', asy
   const written = [];
   const write = (/** @type {string} */ text) => async () => void written.push(text);
   keeper.replace('draft', write('t'));
-  keeper.add(write('the draft of a tab that is gone, in the same record'));
+  keeper.add(write('the draft of a closed tab, in the same record'));
   keeper.replace('draft', write('that draft, and the typed text'));
   keeper.use(/** @type {any} */ ({}));
   await keeper.untilIdle();
