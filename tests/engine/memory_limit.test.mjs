@@ -56,7 +56,7 @@ class Watched {
 
 /** @param {string} message @returns {number[]} required bytes, and the limit */
 const numbersOf = (message) => {
-  const found = /needs (\d+) bytes with a context of \d+ tokens, the [\w' ]+ is (\d+)/.exec(
+  const found = /needs (\d+) bytes with a context of \d+ tokens; the [\w' ]+ is (\d+)/.exec(
     message,
   );
   assert.ok(found, message);
