@@ -195,7 +195,7 @@ test('a result is saved, linked and shown elsewhere without a new measurement', 
   /** @type {[string, RegExp][]} */
   const wrong = [
     ['{', /^old\.json is not a result/],
-    ['{}', /rows is not a list/],
+    ['{}', /rows must be a list/],
     [JSON.stringify({ rows: [] }), /rows is empty/],
     [JSON.stringify({ rows: [{ ...row(1, 1), threads: '1' }] }), /threads is not a number/],
     [JSON.stringify({ rows: Array(401).fill(row(1, 1)) }), /rows must be a list of at most 400/],
