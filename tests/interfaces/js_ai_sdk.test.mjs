@@ -382,7 +382,7 @@ describe('requestOf', () => {
     const value = [{ type: 'text', text: 'a' }, screenshot];
     const shown = messagesOf({ role: 'tool', content: [result({ type: 'content', value })] });
     const image = { type: 'image', image: 'data:image/png;base64,w6k=' };
-    assert.deepEqual(shown, [{ ...told, content: [{ type: 'text', text: 'a' }, image] }]);
+    assert.deepEqual(shown, [{ ...toolMessage, content: [{ type: 'text', text: 'a' }, image] }]);
     assert.throws(() => messagesOf({ role: 'assistant', content: [screenshot] }), {
       code: 'UNSUPPORTED',
       message: 'A file of type image/png is in the prompt: only text is supported',

@@ -216,7 +216,7 @@ describe('conversations', { skip: shared.skip }, () => {
       [{ type: 'video' }, 'UNSUPPORTED', /^messages\[0\]\.content\[1\]: unknown part type video/],
       [{ type: 'image' }, 'ARG', /^messages\[0\]\.content\[1\]: part of type image is empty/],
       [{ type: 'image', image: {} }, 'ARG', /content\[1\]: image: must be a Blob/],
-      [{ type: 'image', image: { width: 2, height: 2, data: [1] } }, 'ARG', /data: 1 bytes/],
+      [{ type: 'image', image: { width: 2, height: 2, data: [1] } }, 'ARG', /data: has 1 bytes/],
       [{ type: 'image', image: new Blob(['GIF89a']) }, 'UNSUPPORTED', /only PPM images/],
       [{ type: 'image', image: new Blob(['P6 9 9 255\n...']) }, 'ARG', /3 of 243 bytes/],
       [{ type: 'image', image: new Blob(['P6 9 9 65535\n']) }, 'UNSUPPORTED', /8 bits/],

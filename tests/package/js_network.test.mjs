@@ -413,7 +413,7 @@ describe('faults that are reported', () => {
     const words = /changed while it was being downloaded/;
     for (const [text, code, said] of /** @type {[string, string, RegExp][]} */ ([
       ['GGUF, but shorter', 'CHANGED', words],
-      ['other', 'NOT_GGUF', /a file that begins with «other»/],
+      ['other', 'NOT_GGUF', /begins with «other»/],
     ])) {
       const other = await listen(t, (request, response, count) => {
         if (count === 1) answer(request, response, { limit: 600_000 });
