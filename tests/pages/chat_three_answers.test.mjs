@@ -44,7 +44,7 @@ testInBoth(
     const invented = `one('#new-chat').click();
     ${untilWordsRead}
     const said = await askReal('the capital of France?');
-    const isTold = one('.message.assistant footer').textContent.includes('Instead of an invented word');
+    const isTold = one('.message.assistant footer').textContent.includes('instead of an invented word');
     const [{ grammar, messages }] = again;
     return { said, isTold, isHeld: grammar.startsWith('root ::='), begun: messages.at(-1).content };`;
     const said = {
