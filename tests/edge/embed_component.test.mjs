@@ -158,7 +158,11 @@ test('a component that cannot hold a model is rejected', async () => {
   for (const [what, component] of Object.entries(wrong)) {
     const { code, stderr } = await embed(component, model);
     assert.equal(code, 3, `${what}: ${stderr}`);
-    assert.match(stderr, /plain\.wasm is not a component without a model, built by `make edge`/, what);
+    assert.match(
+      stderr,
+      /plain\.wasm is not a component without a model, built by `make edge`/,
+      what,
+    );
     assert.equal(existsSync(at('out.wasm')), false, what);
   }
   // data may end right after the two numbers, and the number of pages may be padded
