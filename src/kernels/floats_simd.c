@@ -195,13 +195,14 @@ static void pack(const float_job *job, uint32_t token, uint32_t tokens, uint32_t
   }
 }
 
+// Some groups of rows times some tiles, which share the groups' decoded weights.
 typedef struct tile_block {
   uint32_t row, groups;    // the first row; at most TILE_GROUPS groups
   uint32_t token, tokens;  // at most TILES tiles
   uint32_t tiles;
   float x[TILES][2][TILE_COLS / 2 * TILE_TOKENS_MAX];
   float weights[TILE_COLS * KERNEL_ROW_GROUP];
-  float sums[TILE_GROUPS][TILES][2][TILE_TOKENS_MAX * KERNEL_ROW_GROUP];
+  float sums[TILES][TILE_GROUPS][2][TILE_TOKENS_MAX * KERNEL_ROW_GROUP];
 } tile_block;
 
 // Adds up to TILE_COLS columns, starting at `c`. Groups share the packed activations. Chunks are
@@ -225,8 +226,8 @@ static void add_chunk(const float_job *job, tile_block *block, uint32_t c) {
       weights = block->weights;
     }
     for (uint32_t t = 0; t < block->tiles; t++) {
-      type->tile(weights, counts[0], block->x[t][0], block->sums[g][t][0]);
-      type->tile(weights + KERNEL_ROW_GROUP, counts[1], block->x[t][1], block->sums[g][t][1]);
+      type->tile(weights, counts[0], block->x[t][0], block->sums[t][g][0]);
+      type->tile(weights + KERNEL_ROW_GROUP, counts[1], block->x[t][1], block->sums[t][g][1]);
     }
   }
 }
@@ -234,13 +235,13 @@ static void add_chunk(const float_job *job, tile_block *block, uint32_t c) {
 static void run_tiles(const float_job *job, tile_block *block) {
   const uint32_t tile_tokens = job->type->tile_tokens;
   block->tiles = ceil_div_u32(block->tokens, tile_tokens);
-  memset(block->sums, 0, block->groups * sizeof block->sums[0]);
+  memset(block->sums, 0, block->tiles * sizeof block->sums[0]);
 #pragma nounroll
   for (uint32_t c = 0; c < job->matrix->cols; c += TILE_COLS) add_chunk(job, block, c);
   for (uint32_t g = 0; g < block->groups; g++) {
     for (uint32_t t = 0; t < block->tokens; t++) {
-      float *even = block->sums[g][t / tile_tokens][0] + t % tile_tokens * KERNEL_ROW_GROUP;
-      const float *odd = block->sums[g][t / tile_tokens][1] + t % tile_tokens * KERNEL_ROW_GROUP;
+      float *even = block->sums[t / tile_tokens][g][0] + t % tile_tokens * KERNEL_ROW_GROUP;
+      const float *odd = block->sums[t / tile_tokens][g][1] + t % tile_tokens * KERNEL_ROW_GROUP;
       for (uint32_t i = 0; i < KERNEL_ROW_GROUP; i += 4) {
         wasm_v128_store(even + i,
                         wasm_f32x4_add(wasm_v128_load(even + i), wasm_v128_load(odd + i)));
