@@ -17,7 +17,7 @@ typedef enum answer_kind {
 
 enum { ANSWER_CHOICES_MAX = 16 };
 
-// A request's body, which is freed once it is no longer needed.
+// A request's body, which is freed after its last use.
 typedef struct asked_body {
   buffer source;
   body read;

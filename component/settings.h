@@ -47,9 +47,9 @@ const char *settings_next_unknown(char ***at, size_t *size_bytes);
 // Whether `origin` is in the list.
 bool settings_have_origin(const char *origins, const char *origin);
 
-// Sets the salt for the requests of the key in an `Authorization: Bearer KEY` header; NULL if there
-// are no keys. Returns false for a missing or invalid key. The time does not depend on the content
-// of keys.
+// Sets the salt for the requests of the key in an `Authorization: Bearer KEY` header; NULL if no
+// keys are configured. Returns false for a missing or invalid key. The time does not depend on the
+// content of keys.
 bool keys_check(const tenants *keys, const char *authorization, const char **salt,
                 refusal *refused);
 

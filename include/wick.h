@@ -644,7 +644,7 @@ typedef struct wick_chat_text {
   size_t span_count;
   uint64_t reserved[4];
 } wick_chat_text;
-// *out is valid until the next wick_chat_* call. WICK_E_NODATA: there is no template. WICK_E_ARG:
+// *out is valid until the next wick_chat_* call. WICK_E_NODATA: no template exists. WICK_E_ARG:
 // the template rejects these messages; the error contains the template's message. WICK_E_FORMAT: an
 // error in the template or in the JSON. WICK_E_UNSUPPORTED: an unknown filter or test. WICK_E_FULL:
 // over a limit. Also WICK_E_OVERFLOW, WICK_E_NOMEM.

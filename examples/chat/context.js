@@ -191,7 +191,7 @@ export function sessionFor(engine, path) {
 const tokensOf = (engine, messages) => engine.tokenize(messages, toolsOfPrompt());
 
 /**
- * Drops tokens from a session that are no longer in its conversation.
+ * Drops the tokens of turns that were removed from a session's conversation.
  * @param {Session} session
  * @param {number[]} wanted the tokens that remain
  */

@@ -11,7 +11,7 @@
  * how an invented word was kept out of the answer
  */
 /** The words with their normal spelling, by their lower-case form. @typedef {ReadonlyMap<string, string>} Words */
-/** In lower case. @typedef {ReadonlySet<string>} Told the words in the conversation */
+/** The words in the conversation, in lower case. @typedef {ReadonlySet<string>} Told */
 
 /** The URL of the word list of the training text. */
 export const wordsUrl = new URL('./wick-4.2m-words.txt', import.meta.url);

@@ -27,7 +27,7 @@ import { checksum, Sha256 } from './sha256.js';
  * @property {(offset: number, known: KnownVersion) => Promise<FileStream>} open
  * @property {() => void} close cancels a stream that is being opened
  * @property {(missingBytes: number, isRefused: boolean) => Promise<boolean>} makeRoom returns whether another attempt
- *   may succeed; throws if there is no space
+ *   may succeed; throws if storage is full
  * @property {(record: ModelRecord) => void} onStored
  * @property {() => void} onNews is called when bytes have arrived
  * @property {() => Promise<void>} [checkLease] throws if another tab has taken over

@@ -71,7 +71,7 @@ export const isWanted = ({ wide, module, config: { memoryLimit } }) =>
  * @param {{error: WickError, isLoading: boolean}} [refusal] the error about the model with 32-bit
  * addresses
  * @returns {Promise<InitMessage>} the same options with the module for 64-bit addresses, which has
- * no secondary modules; throws the error with the reason if there is no such module
+ * no secondary modules; throws the error with the reason if that module is missing
  */
 export async function widened(message, refusal) {
   const why = refusal && whyNot(message, refusal.isLoading);

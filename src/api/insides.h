@@ -122,7 +122,7 @@ bool engine_may_move_tables(const wick_engine *engine);
 // Keeps tables outside where the configuration or the limit requires it.
 wick_status engine_choose_tables(wick_engine *engine, wick_error *error);
 store_config engine_store_config(const wick_engine *engine);
-// Reports why there is no model.
+// Fails with the reason why the engine has no model.
 wick_status engine_no_model(const wick_engine *engine, wick_error *error);
 // Called at the start of each step: sets load_error if kernels compute incorrectly.
 void engine_check_kernels(wick_engine *engine);

@@ -102,7 +102,7 @@ static exit_code render(wick_engine *engine, const probe *probe, char **out) {
 
 // Finds the marker that the template writes for the part in the conversation `with`, without white
 // space around it: `with` and `without` end in the same text, and the marker precedes that text.
-// The result is "" if there is no marker. `plain` is the conversation with a string in place of the
+// The result is "" if no marker is found. `plain` is the conversation with a string in place of the
 // list.
 static void find_marker(const char *plain, const char *without, const char *with,
                         char marker[MARKER_BYTES_MAX]) {

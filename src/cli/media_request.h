@@ -30,7 +30,7 @@ enum { MEDIA_LIMITS_MAX = 3 };
 size_t media_limits_list(media_options *options, args_option *list);
 static inline bool media_has_parts(const media_files *files) { return files->parts_path != NULL; }
 
-// Reads the files and plans the prompt; *out is NULL if there are no files. Sets the engine's
+// Reads the files and plans the prompt; *out is NULL if no files are given. Sets the engine's
 // options: a batch large enough for images that must be processed in one pass; and with --parts,
 // unless --ctx is specified, a context of the prompt's length, which may exceed the trained length.
 // Functions that return an exit code report errors; the small WASI program reports that it has no
