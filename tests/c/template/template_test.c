@@ -370,8 +370,8 @@ static void check_refused(const char *source, wick_status wanted, const char *pa
 TEST(errors_state_the_line_and_the_reason) {
   begin();
   check_refused("a\n{% if %}", WICK_E_FORMAT, "line 2: an expression is expected");
-  check_refused("{{ 1", WICK_E_FORMAT, "does not end");
-  check_refused("{% for x in y %}", WICK_E_FORMAT, "does not end");
+  check_refused("{{ 1", WICK_E_FORMAT, "line 1: unterminated tag");
+  check_refused("{% for x in y %}", WICK_E_FORMAT, "line 1: unterminated block");
   check_refused("{% include 'x' %}", WICK_E_FORMAT, "an unknown tag");
   static const char *const NO_EXPONENTS[] = {"{{ 1d5 }}", "{{ 1D5 }}", "{{ 1.5f2 }}",
                                              "{{ 1e }}",  "{{ 1e+ }}", "{{ 1E-x }}"};
