@@ -81,7 +81,7 @@ for (let pair = 0; pair < pairs; pair++) {
 
 console.log(`${environmentLine(describeEnvironment())}; ${pairs} pairs, threads: ${options.threads}, KV: ${options.kv}
 
-| | old | new | new / old (95 %) |
+| | old | new | new / old (95% CI) |
 |---|---|---|---|`);
 /** @type {string[]} */
 const slower = [];

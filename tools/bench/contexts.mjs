@@ -56,7 +56,7 @@ for (let round = -1; round < Number(options.repetitions); round++) {
 }
 console.log(JSON.stringify(describeEnvironment()));
 console.log(
-  `${options.model}, ${kernels} kernels, ${options.kv} keys and values, threads: ${options.threads}\n\n| context | tok/s | relative to the first (95 %) |`,
+  `${options.model}, ${kernels} kernels, ${options.kv} keys and values, threads: ${options.threads}\n\n| context | tok/s | relative to the first (95% CI) |`,
 );
 console.log('|---|---|---|');
 for (const { context, rates } of sides) {

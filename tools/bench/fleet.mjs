@@ -115,7 +115,7 @@ const quantile = (values, share) =>
 console.log(`${environmentLine(describeEnvironment())}
 ${options.kind}, ${sessionCount} sessions of ${turns} turns, ${clients} clients, answers of ${ANSWER_TOKENS} tokens, median of ${rounds} rounds
 
-| instances | routing | requests/s | prompt tokens from the cache | first token, ms: median | 95 % | failed |
+| instances | routing | requests/s | prompt tokens from the cache | first token, ms: median | p95 | failed |
 |---|---|---|---|---|---|---|`);
 for (const count of options.counts.split(',').map(Number)) {
   /** @type {Record<'hash' | 'roundrobin', Sums[]>} */
@@ -132,7 +132,7 @@ for (const count of options.counts.split(',').map(Number)) {
     const failed = found.reduce((sum, one) => sum + one.failed, 0);
     const times = [median(first), quantile(first, 0.95)].map((ms) => ms.toFixed(0));
     console.log(
-      `| ${count} | ${routing} | ${rate.toFixed(1)} | ${hits.toFixed(0)} % | ${times.join(' | ')} | ${failed} |`,
+      `| ${count} | ${routing} | ${rate.toFixed(1)} | ${hits.toFixed(0)}% | ${times.join(' | ')} | ${failed} |`,
     );
   }
 }

@@ -91,7 +91,7 @@ for (let round = 0; round < rounds; round++) {
 
 console.log(`${environmentLine(describeEnvironment())}; ${variant}, ${rounds} rounds
 
-| | decode, tok/s | to the package (95 %) |
+| | decode, tok/s | to the package (95% CI) |
 |---|---|---|`);
 const [wanted] = sides;
 for (const { name, found } of sides) {

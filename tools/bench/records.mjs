@@ -55,7 +55,7 @@ async function measure(settings) {
 
 console.log(`${environmentLine(describeEnvironment())}; ${rounds} rounds, ${file.split('/').at(-1)}
 
-| | of the schema | free | of the schema / free (95 %) | tokens |
+| | of the schema | free | of the schema / free (95% CI) | tokens |
 |---|---|---|---|---|`);
 const ratios = { strings: [0, 0], records: [0, 0] };
 for (const [name, jsonSchema] of Object.entries(schemas)) {

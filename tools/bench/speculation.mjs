@@ -109,7 +109,7 @@ const { kernels } = await engine.info();
 const lines = [
   `${options.model}, ${kernels} kernels, 1 thread, ${options.tokens} tokens`,
   '',
-  '| text | plain tok/s | with proposals | ratio (95 %) | passes | accepted of proposed |',
+  '| text | plain tok/s | with proposals | ratio (95% CI) | passes | accepted of proposed |',
   '|---|---|---|---|---|---|',
 ];
 for (const text of await tokenized([codeEdit(), jsonEdit(), prose()])) {

@@ -104,7 +104,7 @@ for (const side of sides) startOnce(side, false); // so that the system caches t
 for (let run = 0; run < runs; run++) {
   for (const side of sides) side.starts.push(startOnce(side, false));
 }
-const table = `| Node | threads | best | median | 90 % | import, median |
+const table = `| Node | threads | best | median | p90 | import, median |
 |---|---|---|---|---|---|
 ${sides.map(rowOf).join('\n')}`;
 console.log(`${environmentLine(environment)}\n\n${table}`);
