@@ -13,7 +13,7 @@ import { digits } from './rows.mjs';
 /** The tables: their titles, and the phases that share one. @type {[title: string, phases: Phase[]][]} */
 const tables = [
   ['Tokens/s', ['decode', 'prefill']],
-  ['First token of a page that opens for the first time, ms', ['cold_ttft']],
+  ['First token on the first visit to a page, ms', ['cold_ttft']],
 ];
 const phases = tables.flatMap(([, shared]) => shared);
 const peers = ['llama.cpp', 'wllama'];
@@ -76,7 +76,7 @@ const range = (ratios) =>
 
 /** @param {PeerRow[]} rows @returns {string} one line of Markdown per phase, with the ratios to each peer */
 export function ratioLines(rows) {
-  const names = { decode: 'Decode', prefill: 'Prefill', cold_ttft: 'First token of a page' };
+  const names = { decode: 'Decode', prefill: 'Prefill', cold_ttft: 'First token on a first visit' };
   return phases
     .flatMap((phase) => {
       const to = peers.flatMap((peer) => {
