@@ -150,16 +150,16 @@ try {
   const ratioTo = (/** @type {number[]} */ reading) => {
     const [low, high] = ratioInterval(placed, reading);
     const ratio = median(placed) / median(reading);
-    return `${ratio.toFixed(2)} (95 %: ${low.toFixed(2)} to ${high.toFixed(2)})`;
+    return `${ratio.toFixed(2)} (95% CI: ${low.toFixed(2)} to ${high.toFixed(2)})`;
   };
   const table = `| ${options.model}, ${(size / 1e6).toFixed(0)} MB | ms: median (min to max) |
 |---|---|
 | reading the file from OPFS by a sync access handle | ${row(handle)} |
 | reading it as a Blob | ${row(blob)} |
-| createEngine until the weights are placed | ${row(placed)} |
+| createEngine until the weights are in memory | ${row(placed)} |
 | after that, the first token after a prompt of ${PROMPT_TOKENS} | ${row(later)} |
-| placed / read as a Blob | ${ratioTo(blob)} |
-| placed / read by a handle | ${ratioTo(handle)} |`;
+| in memory / read as a Blob | ${ratioTo(blob)} |
+| in memory / read by a handle | ${ratioTo(handle)} |`;
   const environment = describeEnvironment();
   console.log(`${environmentLine(environment)}\n\n${table}`);
   if (options.document) {
