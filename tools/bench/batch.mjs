@@ -69,7 +69,7 @@ function tableOf({ kernels, prefill, decode }) {
   });
   return `${options.model}, ${kernels} kernels, 1 thread, Chromium; prefill of ${PROMPT_TOKENS} tokens ${median(prefill).toFixed(1)} tok/s
 
-| at once | tok/s together | times alone (95% CI) | of prefill |
+| requests | tok/s in total | relative to one (95% CI) | relative to prefill |
 |---|---|---|---|
 ${lines.join('\n')}`;
 }

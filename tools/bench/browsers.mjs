@@ -232,7 +232,7 @@ try {
       'browsers',
       `## Browsers, with and without relaxed SIMD
 
-Medians in tokens/s of ${options.repetitions} rounds with ${options.prompt} prompt tokens and ${options.tokens} answer tokens, threads: ${threads}. Ratios
+Medians of ${options.repetitions} rounds in tokens/s, with ${options.prompt} prompt tokens, ${options.tokens} answer tokens and ${threads === 1 ? '1 thread' : `${threads} threads`}. Ratios
 are relative to the model's first row.
 
 \`make bench-browsers\`: ${environmentLine(environment)}.

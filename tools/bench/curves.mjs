@@ -121,10 +121,13 @@ function contextTable(contexts) {
 const environment = describeEnvironment();
 const contexts = await measureContexts();
 const sizes = await measureSizes();
+const values =
+  repetitions === 1
+    ? 'Each value was\nmeasured once.'
+    : `Values are\nmedians of ${repetitions} measurements, but only one was made for each context longer than ${REPEATED_PROMPT_MAX} tokens.`;
 const text = `## Cost against context and model size
 
-The engine runs in Node (threads: ${threads}) and decodes ${NEW_TOKENS} tokens at the end of the context; medians
-(repetitions: ${repetitions}; 1 for contexts longer than ${REPEATED_PROMPT_MAX} tokens).
+The engine runs in Node with ${threads === 1 ? '1 thread' : `${threads} threads`} and decodes ${NEW_TOKENS} tokens at the end of the context. ${values}
 
 \`make bench-curves\`: ${environmentLine(environment)}.
 
