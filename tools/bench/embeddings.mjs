@@ -189,8 +189,8 @@ try {
       `## Text embeddings against transformers.js
 
 ${options.texts} inputs of ${options.tokens} tokens at once, with all-MiniLM-L6-v2's weights, ${threads} thread, in one Chromium
-(${browser.version()}), alternately: medians of ${options.rounds} rounds, with 95% intervals of the ratio. The cosine is the
-lowest of all inputs, compared with transformers.js's F32 vectors. On a shared machine, CPU time is more
+(${browser.version()}), measured alternately: medians of ${options.rounds} rounds, with 95% intervals of the ratio. The cosine is the
+lowest similarity of any vector to transformers.js's F32 vector. On a shared machine, CPU time is more
 reliable than wall-clock time.
 
 \`node tools/bench/embeddings.mjs --rounds ${options.rounds} --document\`: ${environmentLine(environment)}.

@@ -120,7 +120,7 @@ if (options.document) {
   const text = `## Startup in Node
 
 Milliseconds from the call to \`createEngine\` for the built-in model (Q8_0, 2.8 MB) until the engine and its worker
-threads are ready. Each row has ${runs} fresh processes, run alternately.
+threads are ready. Each row was measured in ${runs} fresh processes, run alternately.
 
 \`node tools/bench/start.mjs --document\`: ${environmentLine(environment)}.
 
