@@ -34,14 +34,15 @@ void json_f32(json_writer *writer, const char *key, float value);
 void json_f64(json_writer *writer, const char *key, double value);
 
 // A sink for JSON that is written twice: the first time, `bytes` is NULL and the JSON is only
-// measured; the second time, there is memory of that size.
+// measured; the second time, `bytes` is a buffer of the measured size.
 typedef struct json_room {
   char *bytes;
   size_t size_bytes;
 } json_room;
 void json_room_put(void *room, const char *bytes, size_t size_bytes);
 
-// Writes the same decimal as NUL-terminated text, for tables: at most JSON_NUMBER_BYTES.
+// Writes the same decimal as json_f32 and json_f64, as NUL-terminated text of at most
+// JSON_NUMBER_BYTES, for tables.
 enum { JSON_NUMBER_BYTES = 32 };
 size_t json_format_f32(char out[JSON_NUMBER_BYTES], float value);
 size_t json_format_f64(char out[JSON_NUMBER_BYTES], double value);

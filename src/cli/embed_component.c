@@ -52,7 +52,7 @@ static size_t format_u32(uint8_t out[NUMBER_BYTES], uint32_t value) {
   return size;
 }
 
-// Writes a signed 32-bit LEB128 number with the same bits, always five bytes long.
+// Writes the bits of a number as a signed 32-bit LEB128 number, which is always five bytes long.
 static void format_i32(uint8_t out[NUMBER_BYTES], uint32_t value) {
   const uint64_t wide = (uint64_t)(int64_t)(int32_t)value;
   for (uint32_t i = 0; i < NUMBER_BYTES; i++) out[i] = (uint8_t)((wide >> (7 * i)) & 127) | 128;
@@ -148,7 +148,7 @@ static uint64_t segment_bytes(const embed_job *job) {
   return 3 + NUMBER_BYTES + size_of_u32((uint32_t)job->file_bytes) + job->file_bytes;
 }
 
-// Prepares the changed section; returns false if it stays unchanged.
+// Prepares the new version of a section. Returns false if the section stays unchanged.
 static bool change(const embed_job *job, uint8_t id, span content, section *out) {
   *out = (section){.id = id};
   if (id == SECTION_MEMORY) {

@@ -107,7 +107,8 @@ static exit_code end_of_file(const model_source *source, wick_engine *engine) {
   return EXIT_FILE;
 }
 
-// Reads the next bytes at the source's position; from a pipe, as many as fit in the buffer.
+// Reads the next bytes at the source's position. Reading a pipe waits until the buffer is full or
+// the pipe ends.
 static bool read_piece(const model_source *source, size_t size_bytes, size_t *got_bytes) {
   if (!source->is_regular) return input_read_fd(source->fd, source->piece, size_bytes, got_bytes);
   const ssize_t got = pread(source->fd, source->piece, size_bytes, (off_t)source->position_bytes);
@@ -158,7 +159,7 @@ static exit_code feed_model(model_source *source, wick_engine *engine) {
     uint64_t offset_bytes, length_bytes;
     wick_load_next_range(engine, &file, &offset_bytes, &length_bytes);
     if (length_bytes == 0) return end_of_file(source, engine);  // the file is truncated
-    // opening a file reveals its size, so ask the engine again
+    // after opening a file, ask the engine again, because it now knows the file's size
     const bool is_open = source->fd != NONE && source->file == file;
     const exit_code code = is_open ? feed_range(source, engine, offset_bytes, length_bytes)
                                    : open_file(source, file, engine);
@@ -167,7 +168,7 @@ static exit_code feed_model(model_source *source, wick_engine *engine) {
   return EXIT_DONE;
 }
 
-// ---- tables outside ----
+// ---- tables outside memory ----
 
 // The file stays open after loading, so that rows come from the loaded file even if its name now
 // refers to a different one. Files of a split model are reopened. A file that was modified after

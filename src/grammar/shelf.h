@@ -9,7 +9,7 @@ enum {
   SHELF_IDLE_MAX = 2,  // number of unused grammars that are kept
   SHELF_REFUSED_MAX = 32,
   SHELF_SLICE_STEPS = 60000,  // a few milliseconds
-  SHELF_QUICK_SLICES = 20,    // slices of a grammar before it waits for other slow ones
+  SHELF_QUICK_SLICES = 20,    // slices after which a grammar is slow and waits for other slow ones
   SHELF_SLOW_MAX = 32,
   SHELF_RESERVE_BYTES = 48 << 10,
 };
@@ -37,7 +37,7 @@ typedef struct shelf_job {
 typedef struct grammar_shelf {
   grammar_limits limits;
   shelf_job *quick, *slow;             // a compilation with few slices so far, and a longer one
-  uint64_t slow_ones[SHELF_SLOW_MAX];  // hashes of grammars that need more slices
+  uint64_t slow_ones[SHELF_SLOW_MAX];  // hashes of grammars that need SHELF_QUICK_SLICES or more
   uint32_t slow_count;
   vocabulary_trie *trie;  // NULL: no grammar was requested yet
   void *reserve;          // memory for tokenising short strings while requests run
@@ -45,8 +45,9 @@ typedef struct grammar_shelf {
   uint64_t clock;
 } grammar_shelf;
 
-// Compiles for one slice. Returns true once the grammar is compiled or rejected, which shelf_take
-// then reports immediately. Call it until then; a grammar that is not continued is freed.
+// Compiles for one slice. Returns true once the grammar is compiled or rejected; shelf_take then
+// returns the result immediately. Call it until it returns true: a compilation that is not
+// continued is dropped.
 bool shelf_prepare(grammar_shelf *shelf, memory_gate *memory, const tokenizer *tokens,
                    const wick_grammar *wanted);
 // Returns the same errors as grammar_create. Callers that share the grammar's matcher and masks

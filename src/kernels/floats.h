@@ -7,12 +7,11 @@
 
 #include <stdint.h>
 
-//
 // F16 elements are stored as codes: sign, 5 bits of an exponent 10 higher than F16's, 10 bits of
 // mantissa. So every subnormal of F16 has a normalised code, and code * 2^-112 is a normal F32 or
 // 0: a shift and a mask decode it (simd_f16_tiny), whereas F16 itself needs eight operations.
-// Elements outside this range (128 and above, Inf and NaN) use the remaining codes, and set
-// KERNEL_MATRIX_HAS_WILD_F16.
+// Elements outside this range (128 and above, Inf and NaN) use the remaining codes; a matrix that
+// contains such elements has the flag KERNEL_MATRIX_HAS_WILD_F16.
 enum { F32_RECORD_BYTES = 32, F16_RECORD_BYTES = 16 };
 enum { F16_CODE_SHIFT = 10 };
 

@@ -1,7 +1,7 @@
 // kernels/strip.h — products with block-quantised weights in 128-bit vectors: the code that all
 // types share.
 //
-// Terms. A "record" holds 8 rows of weights, as many columns as a block of the type has (32 to
+// Terms. A "record" holds 8 rows of weights, with as many columns as a block of the type (32 to
 // 256). A "part" of a record is 32 of its columns (blocks.h). A "strip" is the product of one or
 // two groups of 8 rows with one or two tokens, along all columns. A "flavor" is the instruction
 // that multiplies bytes (simd.h): PLAIN, PAIRS or QUADS.
@@ -31,7 +31,7 @@ enum {
 };
 
 // Values that a type computes once per record. Index [half] is 0 for rows 0-3 of the record, 1 for
-// rows 4-7. If `folded`, the scales are too small by 2^112 (simd_f16_tiny).
+// rows 4-7. If `folded`, the scales are too small by a factor of 2^112 (simd_f16_tiny).
 typedef struct strip_super {
   v128_t scales[2], mins[2];
   uint8_t subs[8][16];
@@ -55,7 +55,7 @@ typedef struct strip_type {
   uint32_t record_bytes, parts;
   block_kind kind;
   uint32_t steps, per_step, step_groups, code_groups;
-  int32_t offset;  // added to codes to make them unsigned, with 7 bits; not for BLOCK_SIGNED
+  int32_t offset;  // added to codes to make them unsigned 7-bit numbers; not for BLOCK_SIGNED
   bool is_of_job;  // the offset is specified by the strip_job
   bool folded;
   void (*super)(const uint8_t *record, strip_super *super);
@@ -506,7 +506,7 @@ SIMD_INLINE void strip_run(const strip_type *type, const strip_job *job, const u
                            simd_flavor flavor) {
   v128_t sums[4];
   const uint32_t count = LANES_COUNT(lanes), records = LANES_RECORDS(lanes);
-  // the compiler sees a constant if the offset is the type's
+  // a compile-time constant unless the job specifies the offset
   const int32_t offset = type->is_of_job ? job->offset : type->offset;
   for (uint32_t i = 0; i < 2 * count; i++) sums[i] = wasm_v128_load(y[i / 2] + 4 * (i % 2));
 #pragma nounroll
@@ -640,7 +640,7 @@ SIMD_INLINE void strip_run_single(const strip_type *type, const strip_job *job,
 typedef struct tile_part {
   uint8_t codes[8][32];                      // [column group][8 rows][4 columns]
   int16_t wide[8][2][16];                    // [column group][even or odd columns][8 rows][2]
-  float scales[8], mins[8];                  // at the right size
+  float scales[8], mins[8];                  // true values, even if the type is folded
   int32_t sub_scales[2][8], sub_mins[2][8];  // [16 columns]
   float half_scales[2][8];
 } tile_part;

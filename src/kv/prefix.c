@@ -1,5 +1,5 @@
-// kv/prefix.c — hashes, token lookups, sequences that take pages from the cache and add theirs to
-// it; statistics and the consistency check of the cache.
+// kv/prefix.c — hashes, token lookups, sequences that take pages from the cache and add their own,
+// statistics, and the consistency check of the cache.
 #include "kv/prefix.h"
 
 #include "base/hash.h"
@@ -86,7 +86,8 @@ wick_status prefix_attach(prefix_cache *cache, kv_seq_id seq_id, cache_salt salt
   return WICK_OK;
 }
 
-// Returns whether entry i of a block table holds the tokens of page i as a fresh prefill would.
+// Returns whether entry i of a block table is the same as after a fresh prefill: all tokens of page
+// i, at their original positions.
 static bool is_plain(const kv_entry *entry, uint32_t i) {
   return entry->page >= 0 && entry->delta == 0 && entry->first == 0 &&
          entry->last == KERNEL_PAGE_TOKENS && entry->position == i * KERNEL_PAGE_TOKENS;
@@ -138,7 +139,7 @@ const int32_t *prefix_entry_tokens(const prefix_cache *cache, prefix_id id) {
   return cache->tokens + (size_t)id * cache->config.page_tokens;
 }
 
-// ---- The check ----
+// ---- Consistency check ----
 
 static wick_status broken(wick_error *error, const char *what, uint32_t id) {
   return fail_with(error, WICK_E_CORRUPT, WICK_NO_OFFSET, "prefix cache: %s (%u)", what, id);

@@ -12,7 +12,7 @@ typedef struct model_plan {
   model_keys *keys;  // plan functions store their failures here
   const model_tensors *tensors;
   bool with_predictor;
-  // The blocks of the layers, while the predictor is planned.
+  // The page groups of the layers, saved while the predictor is planned.
   model_group groups[MODEL_GROUPS_MAX];
   uint32_t group_count;
 } model_plan;
@@ -49,24 +49,24 @@ uint32_t plan_window_rope_like(model_plan *plan, uint32_t rope, uint32_t head_di
 // Plans the rope of layers with a sliding window that has a different base ("rope.freq_base_swa",
 // else 10000; "rope.dimension_count_swa") and no scaling except "rope.scaling.attn_factor".
 uint32_t plan_window_rope(model_plan *plan, uint32_t head_dim, bool is_interleaved);
-// Adds a layer with keys and values of that shape. Returns its position in the pages.
+// Adds a layer with keys and values of this shape. Returns its position in the pages.
 model_pages plan_pages(model_plan *plan, uint32_t kv_heads, uint32_t head_dim, uint32_t window);
 // Reads "attention.head_count_kv" of a layer of a hybrid model; 0: it is recurrent. Returns 1 if
 // the key is absent.
 uint32_t plan_kv_heads(model_plan *plan, uint32_t layer);
 // Reads "feed_forward_length", which must exist.
 uint32_t plan_ffn(model_plan *plan);
-// Reads it for one layer if it is a list.
+// Reads "feed_forward_length" of one layer: an item of a list, or one number for all layers.
 uint32_t plan_ffn_of_layer(model_plan *plan, uint32_t layer);
 // Reserves space in the recurrent state of a sequence. Returns its offset in bytes.
 uint64_t plan_state(model_plan *plan, uint64_t size_bytes);
 // Returns whether the file has a tensor with that full name, for architectures whose files differ.
 bool plan_has_tensor(const model_plan *plan, const char *name);
-// Leaves out the last "nextn_predict_layers" layers, which predict later tokens: they take no
-// memory.
+// Leaves out the last "nextn_predict_layers" layers, which predict later tokens, so that they take
+// no memory.
 void plan_leave_out_predictors(model_plan *plan);
-// Returns whether the first of them will be used. If so, its blocks are created, whose pages are a
-// separate group, and plan_predictor must follow.
+// Returns whether the first of them will be used. If so, the caller creates its blocks, whose pages
+// form a separate group, and then calls plan_predictor.
 bool plan_begins_predictor(model_plan *plan);
 void plan_predictor(model_plan *plan, model_block *input, model_block *mixer,
                     model_block *feed_forward);

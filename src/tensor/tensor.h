@@ -23,7 +23,7 @@ typedef struct tensor_ref {
 } tensor_ref;
 
 typedef struct weight_tensor {
-  const uint8_t *data;  // NULL once freed, and before memory for streamed bytes exists
+  const uint8_t *data;  // NULL until streamed bytes have memory (tensor_settle), and once freed
   uint64_t size_bytes;
   ggml_type type;
   uint32_t dims[4];  // in (columns), out (rows), matrices (a mixture's experts), 1; zeros: absent
@@ -31,7 +31,7 @@ typedef struct weight_tensor {
   bool is_freed;
   bool is_interleaved;    // data is in the kernels' layout (kernels/kernels.h), not the file's
   uint32_t flags;         // KERNEL_MATRIX_*, of the kernels' layout
-  uint64_t matrix_bytes;  // in that layout, from one matrix to the next: a multiple of a cache line
+  uint64_t matrix_bytes;  // distance between matrices in that layout: a multiple of a cache line
   float *scales;          // [matrices], factors for the matrix products; NULL: none
   uint32_t number;        // index among the model's tensors, from 1, for adapters; 0: none
   const gguf_tensor *outside;  // if not NULL, there is no data; rows are read from this tensor of
@@ -48,13 +48,13 @@ wick_status tensor_expect(const tensor_ref *ref, uint32_t in, uint32_t out, uint
 // if the kernels do not support the type, WICK_E_OVERFLOW if the size does not fit in 64 bits.
 wick_status tensor_interleave(weight_tensor *tensor, const kernel_table *kernels,
                               wick_error *error);
-// Sets the memory of size_bytes for its data; the caller keeps ownership.
+// Sets the buffer of size_bytes bytes for its data; the caller keeps ownership.
 void tensor_settle(weight_tensor *tensor, uint8_t *data);
 // Repacks whole blocks of one row of the file to their positions (kernel_type_ops.repack). Rows are
 // numbered across all matrices.
 void tensor_place(weight_tensor *tensor, const kernel_table *kernels, uint32_t row,
                   uint32_t first_block, uint32_t block_count, const uint8_t *blocks);
-// Returns one matrix of a tensor in the kernels' layout, as their operand.
+// Returns one matrix of a tensor in the kernels' layout, as an operand for kernels.
 static inline kernel_matrix tensor_matrix(const weight_tensor *tensor, uint32_t index) {
   return (kernel_matrix){tensor->data + index * tensor->matrix_bytes, tensor->dims[1],
                          tensor->dims[0], tensor->type, tensor->flags};
@@ -73,9 +73,9 @@ typedef struct qkv_rows {
   uint64_t k_offset_bytes, v_offset_bytes;  // within a fused tensor
 } qkv_rows;
 
-// Gets the rows of a configuration, and where they begin in a fused tensor with `in` columns.
-// WICK_E_SHAPE if a row is not a whole number of blocks, or if the fused tensor has a different
-// number of rows.
+// Computes the numbers of query, key and value rows from the head counts, and where the key and
+// value rows begin in a fused tensor. WICK_E_SHAPE if a row of a fused tensor is not a whole number
+// of blocks, or if a tensor has a different number of rows.
 wick_status qkv_split(const qkv_projection *qkv, uint32_t heads, uint32_t kv_heads,
                       uint32_t head_dim, qkv_rows *rows, wick_error *error);
 uint64_t qkv_out_rows(const qkv_projection *qkv);

@@ -158,7 +158,7 @@ static wick_status read_token_key(const tokenizer *tokenizer, const gguf_directo
   return status;
 }
 
-// For each role except the ends, the first matching token of the vocabulary is used; a key takes
+// For each role except ROLE_END, the first matching token of the vocabulary is used; a key takes
 // precedence over a name.
 static wick_status read_named(tokenizer *tokenizer, const gguf_directory *directory,
                               wick_error *error) {
@@ -192,7 +192,7 @@ static bool has_end(const tokenizer *tokenizer, const char *text) {
   return id != TOKEN_NONE && tokenizer_is_end(tokenizer, id);
 }
 
-// Vocabularies in which a token with that name does not end a turn.
+// Handles vocabularies in which <|end|> or </s> does not end a turn.
 static void apply_exceptions(tokenizer *tokenizer) {
   const bool has_call = has_end(tokenizer, "<|call|>") || has_end(tokenizer, "<|calls|>");
   const bool has_other = has_end(tokenizer, "<|return|>") || has_end(tokenizer, "<|flush|>");

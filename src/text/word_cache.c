@@ -6,7 +6,7 @@
 enum {
   PLACE_BITS = 12,
   WORD_BYTES_MAX = 64,
-  TEXT_BYTES_MIN = 512,  // fewer words are encoded faster than the table is cleared
+  TEXT_BYTES_MIN = 512,  // for shorter text, clearing the table takes longer than encoding
 };
 
 bool word_cache_begin(word_cache *cache, memory_gate *memory, size_t size_bytes) {

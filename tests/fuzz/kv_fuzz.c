@@ -1,9 +1,10 @@
 // Fuzzes the KV pool with any operations in any order, and the reader of saved states with any
 // bytes. Input: a byte of options (bit 0: operations or states; bits 1 and 2, 3 and 4: KV types;
-// bit 5: a window), a byte for the allocation that fails (0: none), then for operations any number
-// of {operation, sequence, argument, argument}, and for states the input of run_state. Asserts
-// after each operation every invariant of the pool and of the cache, and that the rows equal those
-// of a naive model; after a rejected state, that the pool is unchanged. Nothing leaks.
+// bit 5: a window), a byte that selects the allocation that fails (0: none), then for operations
+// any number of {operation, sequence, argument, argument}, and for states the input of run_state.
+// After each operation, asserts every invariant of the pool and of the cache, and that the rows
+// equal those of a naive model. After a rejected state, asserts that the pool is unchanged. At the
+// end, asserts that no memory has leaked.
 #include <stdlib.h>
 #include <string.h>
 
@@ -217,7 +218,8 @@ static void write_tokens(fuzz_run *run, naive_seq *seq, uint32_t at, uint32_t co
   }
 }
 
-// Reserves space for more tokens: their pages, only table entries, or free pages.
+// Reserves space for more tokens: their pages (`what` is 0), only table entries (1), or free pages
+// in the pool (2).
 static void extend_seq(fuzz_run *run, const naive_seq *seq, uint32_t tokens, uint32_t what) {
   kv_pool *pool = run->pool;
   if (what == 0) is_done(run, kv_seq_extend(pool, seq->id, tokens, NULL, NULL));
@@ -565,8 +567,8 @@ static void use_loaded(fuzz_run *run, kv_seq_id seq, int32_t *tokens, uint32_t p
   REQUIRE(kv_seq_free(pool, seq, NULL) == WICK_OK);
 }
 
-// Writes {position u16, byte} over a record of this pool and truncates it. Returns whether it has
-// changed.
+// Writes {position u16, byte} over a record of this pool and truncates it. Returns whether the
+// record has changed.
 static bool damage(record *record, uint32_t cut, const uint8_t *rest, size_t rest_bytes) {
   uint8_t *before = malloc(RECORD_MAX);
   memcpy(before, record->bytes, record->size_bytes);
@@ -658,7 +660,7 @@ static void run_state(fuzz_run *run, const uint8_t *data, size_t size_bytes) {
   if (is_damaged && !from.signs) REQUIRE(status != WICK_OK);
   if (!is_damaged) is_done(run, status);
   if (status != WICK_OK) {
-    // pages of idle entries may have been evicted for it
+    // the attempt may have evicted pages of idle entries
     REQUIRE(prefix_count(run->cache) <= entries);
     REQUIRE(kv_pool_pages(run->pool) - kv_pool_pages_free(run->pool) <= pages);
   } else if (seq != KV_SEQ_NONE) {

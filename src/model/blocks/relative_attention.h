@@ -8,7 +8,7 @@
 
 // Creates the block. Tensors: attn_norm, attn_q, attn_k, attn_v [heads * head_dim, hidden], attn_o
 // [hidden, heads * head_dim]. `first`: the block of layer 0, whose attn_rel_b [buckets, heads] all
-// layers read, or NULL for that block itself.
+// layers read; NULL to create that block itself.
 model_block *relative_attention_make(model_plan *plan, const attention_settings *settings,
                                      uint32_t buckets, const model_block *first);
 

@@ -1,6 +1,6 @@
-// model/families/t5.c — only T5's encoder (Raffel et al. 2020), for embeddings: biases by distance
-// instead of positions, RMS norms before the blocks, and a feed-forward with ReLU or, in T5 1.1,
-// with a gate.
+// model/families/t5.c — T5 (Raffel et al. 2020), only its encoder, for embeddings: attention biases
+// that depend on the distance instead of positions, RMS norms before the blocks, and a feed-forward
+// with ReLU or, in T5 1.1, with a gate.
 #include "model/blocks/relative_attention.h"
 #include "model/families/decoder.h"
 #include "model/families/families.h"

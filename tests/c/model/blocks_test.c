@@ -1,5 +1,6 @@
-// The blocks of each family: a block takes exactly the scratch memory that it has reserved, and its
-// ops are measured: matrix products count the multiply-adds and bytes of the file's weights.
+// Tests the blocks of each family: a block takes exactly the scratch memory that it has reserved,
+// and its ops are measured: matrix products count the multiply-adds and bytes of the file's
+// weights.
 #include <stdio.h>
 
 #include "fixture_model.h"

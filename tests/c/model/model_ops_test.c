@@ -1,5 +1,5 @@
-// Op counts of each reference model: multiply-adds and bytes of matrix products, and bytes of
-// activations, follow from the shapes of the file's tensors.
+// Tests the op counts of each reference model: the multiply-adds and bytes of matrix products, and
+// the bytes of activations, must follow from the shapes of the file's tensors.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -105,7 +105,8 @@ TEST(op_counts_follow_from_the_tensor_shapes) {
   for (size_t i = 0; i < sizeof FOLDERS / sizeof *FOLDERS; i++) {
     const size_t count = shared_list(FOLDERS[i], names);
     for (size_t j = 0; j < count; j++) {
-      // one shape in many types, and models where some matrices process one of four rows per token
+      // skip one shape in many types, and models in which some matrices process only one of a
+      // token's four rows
       if (strstr(names[j], "llama-256") != NULL || strstr(names[j], "gemma3n") != NULL) continue;
       memory_file file = shared_read(FOLDERS[i], names[j]);
       wick_config config;

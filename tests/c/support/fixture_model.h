@@ -31,8 +31,8 @@ typedef struct fixture_experts {
 } fixture_experts;
 
 // Makes the even layers recurrent: short convolutions (LFM2), delta nets (Qwen3.5), Mamba (Jamba)
-// or Mamba 2 (Granite 4). The numbers become keys of the file; the tensors always have the shapes
-// of FIXTURE_LFM2, FIXTURE_QWEN35, FIXTURE_JAMBA and FIXTURE_GRANITE.
+// or Mamba 2 (Granite 4). The numbers are written to the file's keys; the tensors always have the
+// shapes of FIXTURE_LFM2, FIXTURE_QWEN35, FIXTURE_JAMBA and FIXTURE_GRANITE.
 typedef struct fixture_hybrid {
   const char *architecture;       // "lfm2", "qwen35", "gemma3", "gemma3n", "jamba", "granitehybrid"
   uint32_t taps;                  // of the convolution
@@ -40,7 +40,7 @@ typedef struct fixture_hybrid {
   uint32_t value_heads;           // jamba: the rank of dt
   uint32_t interval, predictors;  // qwen35
   uint32_t kv_heads, kv_count;    // not qwen35: KV heads of odd layers; layers in that list
-  const char *left_out;           // a tensor that is missing
+  const char *left_out;           // the tensor to leave out
   const char *poisoned;           // the tensor that gets the shape's poison
   uint32_t window;                // gemma3, gemma3n: the attention window of even layers
   uint32_t inner;                 // jamba, granitehybrid: channels
@@ -350,8 +350,8 @@ static inline void fixture_add_outer(fixture_tensors *list, ggml_type type, uint
   text_format(tensor->name, sizeof tensor->name, "%s", name);
 }
 
-// Sizes of Gemma 3n that its files do not state, for the tensors outside its layers and those that
-// its layers have in addition to Gemma 3's.
+// Dimensions of Gemma 3n that are not stored in its files. They apply to the tensors outside its
+// layers and to the tensors that its layers have in addition to those of Gemma 3.
 enum { FIXTURE_INPUTS = 256, FIXTURE_RANK = 64, FIXTURE_STREAMS = 4 };
 
 static inline void fixture_add_altup_ends(fixture_tensors *list, const fixture_shape *s) {
@@ -436,7 +436,7 @@ static inline void fixture_row(gguf_writer *w, const fixture_tensor *t, uint64_t
   uint16_t half = 0;
   for (uint64_t c = 0; c < t->dims[0]; c++) {
     float value = fixture_normal(state) * (is_norm ? 0.1f : 0.18f) + (is_norm ? 1.0f : 0.0f);
-    // the decay
+    // decay rates must be negative
     if (strcmp(t->name + strlen(t->name) - 6, ".ssm_a") == 0)
       value = is_norm ? -0.1f * value : -__builtin_fabsf(value);
     if (poison != 0 && c == 0) value = poison;
@@ -465,7 +465,8 @@ static inline bool fixture_is_poisoned(const fixture_experts *experts, const fix
   return strcmp(tensor->name, name) == 0;
 }
 
-// Makes the file, as a mixture of experts or a hybrid if given. The caller frees file.bytes.
+// Makes the file of a mixture of experts or a hybrid if one is given, otherwise of a plain model.
+// The caller frees file.bytes.
 static inline fixture_file fixture_make_any(const fixture_shape *shape,
                                             const fixture_experts *experts,
                                             const fixture_hybrid *hybrid) {
@@ -535,7 +536,7 @@ static inline wick_status fixture_load(wick_engine *engine, const fixture_file *
 
 // ---- requests ----
 
-// Returns a request for `max_tokens` tokens after these, ignoring end tokens.
+// Returns a request for `max_tokens` tokens after `tokens`, ignoring end tokens.
 static inline wick_request fixture_request(const int32_t *tokens, size_t count,
                                            uint32_t max_tokens) {
   wick_request request;

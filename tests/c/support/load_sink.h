@@ -19,7 +19,7 @@ typedef struct load_sink {
   uint32_t fail_at_place;  // the k-th place() fails; 0: none
   bool fail_directory;     // directory_ready() fails
   uint32_t ready, places;  // calls
-  const char *fault;       // the first thing that was wrong, or NULL
+  const char *fault;       // the first mistake, or NULL
   sink_tensor *tensors;
   size_t count;
 } load_sink;
@@ -27,8 +27,8 @@ typedef struct load_sink {
 loader_sink sink_calls(load_sink *sink);
 void sink_free(load_sink *sink);
 
-// Checks, after everything was fed, that each wanted tensor is done once and equals the bytes of
-// its file, and that no other tensor was touched. Returns the error, or NULL.
+// Checks, after everything was fed, that each wanted tensor was completed exactly once and equals
+// the bytes of its file, and that no other tensor was touched. Returns the error, or NULL.
 const char *sink_check(const load_sink *sink, const memory_file *files);
 
 #endif
