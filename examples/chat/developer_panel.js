@@ -1,5 +1,5 @@
 // examples/chat/developer_panel.js — the content of the developer panel: a map of the engine's KV cache pages, and
-// facts. Loaded when the panel is opened.
+// a list of facts about the cache. Loaded when the panel is opened.
 
 import { drawPages } from '../fork/kv_map.js';
 import { byId, formatBytes, make } from './dom.js';

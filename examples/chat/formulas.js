@@ -1,12 +1,12 @@
 // examples/chat/formulas.js — finds formulas in Markdown: between $ and $, $$ and $$, \( and \), \[ and \].
 
 /**
- * Matches a formula on separate lines. A formula has at most 2,000 characters, so the search ends
- * there.
+ * Matches a formula on separate lines. A formula has at most 2,000 characters, which limits how far
+ * the pattern searches.
  */
 const BLOCK = /^ {0,3}(?:\$\$([^$]{1,2000}?)\$\$|\\\[([\s\S]{1,2000}?)\\\]) *(?:\n|$)/;
 const DISPLAYED = /^(?:\$\$([^$]{1,2000}?)\$\$|\\\[([\s\S]{1,2000}?)\\\])/;
-/** Single dollars must not be next to a space inside, and no digit may follow: "$5 and $6" are two prices. */
+/** Between single dollars, a formula must not begin or end with a space, and no digit may follow it: "$5 and $6" are two prices. */
 const INLINE =
   /^(?:\$(?![\s$])((?:\\[^\n]|[^$\\\n]){0,1999}?(?:\\\S|[^$\\\s]))\$(?![\w$])|\\\(([\s\S]{1,2000}?)\\\))/;
 
@@ -14,7 +14,7 @@ const INLINE =
  * @param {string} name
  * @param {'block' | 'inline'} level
  * @param {RegExp} start
- * @param {RegExp} pattern with two notations
+ * @param {RegExp} pattern with a group for each of the two notations
  */
 const formula = (name, level, start, pattern) => ({
   name,

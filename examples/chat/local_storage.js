@@ -1,5 +1,5 @@
 // examples/chat/local_storage.js — small values in the browser's local storage, which may be
-// forbidden, full, or have unexpected content.
+// forbidden or full, or contain unexpected values.
 
 /**
  * @param {string} key

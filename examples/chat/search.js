@@ -50,7 +50,7 @@ function aroundFirst(text, words) {
   return `${start > 0 ? '…' : ''}${cut}${start + LETTERS_AROUND < text.length ? '…' : ''}`;
 }
 
-/** @param {string} query @returns {Promise<Found[]>} each conversation at most once, the best first */
+/** @param {string} query @returns {Promise<Found[]>} each conversation at most once, the best match first */
 export async function search(query) {
   if (!index) {
     building ??= build().finally(() => {

@@ -241,7 +241,7 @@ export class EdgeConnection {
   }
 
   /**
-   * @param {number} [units] prefill runs layer by layer, because each layer takes long
+   * @param {number} [units] prefill runs layer by layer, because each layer takes a long time
    * @returns {number} STEP_*
    */
   #step(units = this.#served.requests.awaitsFirst() ? 1 : this.#passUnits) {
@@ -254,8 +254,8 @@ export class EdgeConnection {
   }
 
   /**
-   * Runs one step of the encoder, which takes as long as a turn. It may be for a request that began
-   * earlier.
+   * Runs one step of the encoder, which takes as long as a turn. The step may belong to an
+   * earlier request.
    */
   async #encode() {
     this.#guard(() => this.#served.encodeStep());

@@ -38,12 +38,12 @@ const EMBED_STEP_BUDGET_US = 4000;
 const TURN_MS_MAX = 15;
 /**
  * The first piece and the end of a request are sent at once, the pieces in between at this
- * interval, because messages cost time.
+ * interval, because each message takes time.
  */
 const TELL_MS = 15;
 /** Every host has more memory than this. */
 const SMALL_BYTES = 2 ** 29;
-/** The time for which loading may delay messages and steps while requests are waiting. */
+/** How long loading may delay messages and steps while requests are waiting. */
 const FEED_MS_MAX = 8;
 
 /**

@@ -17,7 +17,7 @@ const more = join(vectors, 'reference-more');
 const stories = join(vectors, 'stories260K');
 
 const hosts = [native, plainHosts[0], ...(isFull ? [relaxedHosts[0]] : [])];
-/** Pools by runtime: all calls are instances in one process. @type {Map<string, ReturnType<typeof openPool>>} */
+/** One pool per runtime: each call is an instance in the same process. @type {Map<string, ReturnType<typeof openPool>>} */
 const pools = new Map();
 after(() => pools.forEach((pool) => void pool.close()));
 
@@ -39,7 +39,7 @@ const tolerances = { plamo2: 3e-4 };
 const refusedArchitectures = [];
 
 /**
- * @param {string} folder of the manifest, whose NaN values are not valid JSON
+ * @param {string} folder of the manifest, which contains NaN, an invalid value in JSON
  * @returns {any}
  */
 function readManifest(folder) {
@@ -104,7 +104,7 @@ async function computeLogits(host, model, tokens, folder = reference, threads = 
   return floatsOf(stdout);
 }
 
-/** @param {Float32Array} found @param {Float32Array} wanted (its length counts) */
+/** @param {Float32Array} found @param {Float32Array} wanted determines the number of compared values */
 function deviation(found, wanted) {
   let squares = 0;
   let largest = 0;

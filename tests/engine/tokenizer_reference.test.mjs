@@ -56,8 +56,8 @@ async function askReference(file, count, pres = []) {
 }
 
 /**
- * Whether two unigram segmentations have equal sums: sentencepiece adds floats, and Wick adds doubles like
- * llama.cpp, so rounding may choose a different order of the same tokens.
+ * Whether two unigram segmentations have equal scores. sentencepiece adds floats, whereas Wick adds doubles like
+ * llama.cpp, so rounding may select a different order of the same tokens.
  * @param {number[]} ids
  * @param {number[]} others
  */
@@ -87,7 +87,7 @@ async function compare(blob, cases, name) {
 }
 
 /**
- * The same vocabulary with a different tokenizer.ggml.pre.
+ * Returns the same vocabulary with a different tokenizer.ggml.pre.
  * @param {Buffer} bytes
  * @param {string} pre
  */

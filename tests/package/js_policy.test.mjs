@@ -1,5 +1,5 @@
 // Pages whose Content Security Policy blocks the engine's worker, in Chromium: the error names the directive,
-// and what the error proposes works.
+// and the fix that the error proposes works.
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';

@@ -1,5 +1,5 @@
-// The chat page is killed at random moments, and two of its tabs perform random actions: typed text is kept. In Chromium, with an
-// engine that answers automatically. `make soak` does 200 kills and 200 steps; a normal test run does a twentieth.
+// Kills the chat page at random moments, and performs random actions in two of its tabs: typed text must not be lost. Runs in
+// Chromium, with an engine that answers automatically. `make soak` does 200 kills and 200 steps; a normal test run does a twentieth.
 
 import assert from 'node:assert/strict';
 import { resolve } from 'node:path';
@@ -133,7 +133,7 @@ test('killed at random moments: no question, draft or visible answer is lost', {
   t.diagnostic(`${rounds} kills, ${asked.length} questions, all kept`);
 });
 
-/** The state of the turns that were read from the database, by their ids. @param {any[]} turns */
+/** Returns the state of turns that were read from the database, by id. @param {any[]} turns */
 const stateOf = (turns) =>
   new Map(
     turns.map(({ id, forgotten, rounds = [] }) => {
@@ -449,7 +449,7 @@ test('two tabs delete, undo, rename, pin, edit and forget at random: both show t
     assert.ok(there.has(conversation), `"${content}" belongs to no conversation`);
     assert.ok(parent === '' || ids.has(parent), `"${content}" has no parent`);
   }
-  // without a reload
+  // both tabs show the same list without a reload
   const [first, second] = tabs;
   for (const end = Date.now() + 10_000; ; ) {
     const [one, other] = [await listOf(first), await listOf(second)];

@@ -45,7 +45,7 @@ async function newContext(t) {
   };
 }
 
-/** Two chunks and a megabyte of it arrive, until `state.holdAt` is Infinity. @param {import('node:test').TestContext} t */
+/** Serves a model whose download stops after two chunks and a megabyte, until `state.holdAt` is set to Infinity. @param {import('node:test').TestContext} t */
 async function slowModel(t) {
   const model = await serveModel(large);
   t.after(() => model.close());

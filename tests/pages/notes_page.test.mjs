@@ -231,7 +231,7 @@ test('search by meaning works offline, and only new or changed notes are embedde
   await takePicture(page, 'notes-phone', { fullPage: true });
   assert.ok((await page.evaluate(() => document.documentElement.scrollWidth)) <= 390);
 
-  /** Replaces each vector's first number, so that vectors that are computed again differ. */
+  /** Replaces each vector's first number, so that recomputed vectors differ. */
   const mark = `new Promise((settle) => {
     const opening = indexedDB.open('wick-notes');
     opening.onsuccess = () => {
@@ -311,7 +311,7 @@ test('an index of thousands of notes and one of 5 MB resumes after a pause and a
     return Number(told.exec(text ?? '')?.[1].replaceAll(',', ''));
   };
   const paused = await numberIn(/^Paused at ([\d,]+) of/);
-  await page.waitForTimeout(1000); // results in flight arrive after the pause and report nothing
+  await page.waitForTimeout(1000); // results in flight at the pause arrive now, but must not be shown
   assert.match((await page.textContent('#embedding-state')) ?? '', /^Paused at /);
   assert.ok(paused >= 256, `${paused} passages`);
   await page.reload();
@@ -412,7 +412,7 @@ test('a text-generation model is accepted with a warning, a reranker is rejected
   await page.setInputFiles('#model-file', resolve(root, 'examples/models/wick-4.2m-q4_0.gguf'));
   await page.click('#model-load');
   await page.locator('#model-warning', { hasText: 'made to write text' }).waitFor();
-  await whole(page); // its own vectors, because vectors of another model cannot be compared
+  await whole(page); // all notes are embedded again, because vectors of different models cannot be compared
   await page.fill('#query', 'roses');
   await page.locator('#meaning li').first().waitFor();
 });
@@ -441,7 +441,7 @@ test('a folder with a handle is checked again after a reload', {
   await write('two.md', letter);
   await page.click('#again');
   await page.locator('#folder-state', { hasText: /2 notes, 3 passages\. 1 new/ }).waitFor();
-  // a disk that is not connected looks like this
+  // empties the folder, as if its disk were not connected
   await page.evaluate(`showDirectoryPicker().then((folder) =>
     Promise.all(['one.md', 'two.md'].map((name) => folder.removeEntry(name))))`);
   await page.click('#again');
@@ -472,7 +472,7 @@ test('two folders with the same name are kept separate, and each is recognised a
   await choose(page, second, /^my notes \(2\): 2 notes, 2 passages\. 0 new or changed, 0 removed/);
 });
 
-/** Steps that only scripted browsers need: a folder is passed as files of its field. */
+/** Steps for Firefox and WebKitGTK, run as a script: the files of a folder are assigned to the file field. */
 const steps = `
   const until = async (condition) => { while (!condition()) await new Promise((settle) => setTimeout(settle, 50)); };
   const byId = (id) => document.getElementById(id);

@@ -39,8 +39,9 @@ const folderOf = (model) => [
  * Starts `wasmtime serve`, with the model in a preopened directory or in the component.
  * @param {string} name p2 or p3
  * @param {{args?: string[], model?: string, component?: string, isReused?: boolean, flags?: string[]}} [options]
- *   `args`: arguments of the command; `component`: one with its model, instead of the built one;
- *   `isReused` false: one instance per request; `flags`: replace those that keep one instance
+ *   `args`: arguments of the command; `component`: a component with its model, used instead of the
+ *   built one; `isReused` false: one instance per request; `flags`: used instead of the flags that
+ *   keep one instance
  * @returns {Promise<Started>}
  */
 export function startWasmtime(name, options = {}) {

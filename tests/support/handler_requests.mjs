@@ -1,5 +1,5 @@
-// Requests to which the JavaScript handler and the components must respond alike, grouped by server
-// options, and functions that extract the compared parts of responses.
+// Requests to which the JavaScript handler and the components must respond in the same way, grouped
+// by server options, and functions that extract the compared parts of responses.
 
 import { optionNumbers } from '../../js/base/sampler_fields.js';
 import { longLists, wrongBodies } from './wrong_bodies.mjs';
@@ -326,7 +326,7 @@ const texts = [
 ];
 
 /**
- * Returns whether a body has only one mistake. For two, the servers may report different ones.
+ * Returns whether a body has only one mistake. Given two, the servers may report different ones.
  * @param {unknown} body
  */
 const isClear = (body) => typeof body !== 'string' || !body.includes('"messages": [], ');
@@ -548,8 +548,8 @@ const changing = ['id', 'item_id', 'call_id', 'created', 'created_at', 'message'
 
 /**
  * @param {string} text JSON
- * @returns {any} the value without changing parts, and with rounded numbers, because floats and
- * doubles have different digits
+ * @returns {any} the value without the parts that change, and with rounded numbers, because floats
+ * and doubles have different digits
  */
 const constantOf = (text) =>
   JSON.parse(text, (key, value) => {

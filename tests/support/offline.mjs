@@ -1,7 +1,7 @@
-// Waits until a page works without a network.
+// Detects whether a page works without a network.
 
 /**
- * An expression to evaluate in a page: whether all files of its build are stored, and the service worker that serves them is
+ * An expression to evaluate in a page: whether all files of its build are stored and the service worker that serves them is
  * active. The worker becomes active shortly after the files are stored; a page reloaded in between uses the network.
  */
 export const isKept = `(async () => {

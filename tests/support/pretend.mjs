@@ -18,7 +18,7 @@ export function pretend(t, globals) {
 
 /**
  * @param {AbortSignal} signal
- * @returns {string[]} receives the name of each call that adds or removes a listener
+ * @returns {string[]} a log: each call that adds or removes a listener appends its name
  */
 export function logListeners(signal) {
   /** @type {string[]} */

@@ -1,6 +1,6 @@
-// Writes GGUF files in the shape of Gemma 4 with per-layer embeddings and random weights, cut to a
-// given number of layers and vocabulary entries. `e2b` has the dimensions of Gemma 4 E2B as far as
-// they affect speed, except that all feed-forward layers have the same width.
+// Writes GGUF files with random weights and the architecture of Gemma 4 with per-layer embeddings.
+// The number of layers and the vocabulary size can be reduced. `e2b` has the dimensions of Gemma 4
+// E2B as far as they affect speed, except that all feed-forward layers have the same width.
 
 import { closeSync, openSync, writeSync } from 'node:fs';
 import { f32, pair, string, types, u32, u64 } from '../../tests/support/gguf_bytes.mjs';
@@ -24,7 +24,7 @@ export const e2b = {
   ...{ window: 512, perLayer: 256, vocab: 262144, context: 4096 },
 };
 
-/** By name: GGML's type number, values and bytes per block, and the deviation of the codes. */
+/** By name: GGML's type number, values and bytes per block, and the standard deviation of the codes. */
 const blocks = {
   F32: { id: 0, values: 1, bytes: 4, deviation: 1 },
   Q4_0: { id: 2, values: 32, bytes: 18, deviation: 4.61 },
@@ -54,7 +54,7 @@ function randomBits(seed) {
   };
 }
 
-/** Makes random blocks with the given deviation. @param {Type} type @param {number} deviation */
+/** Makes random blocks whose values have the given standard deviation. @param {Type} type @param {number} deviation */
 function strip(type, deviation) {
   const { bytes, deviation: unit } = blocks[type];
   const out = Buffer.alloc(STRIP_BYTES);

@@ -79,7 +79,7 @@ function setUp(helper, method, argument, transferred = []) {
 const SAMPLE_MS = 25;
 const ROUNDS_MIN = 5;
 
-/** Estimates the time on an idle machine: other processes only add to times. @param {number[]} values */
+/** Estimates the time on an idle machine: other processes can only make a measurement longer. @param {number[]} values */
 const quartile = (values) => values.sort((a, b) => a - b)[values.length >> 2];
 
 /**
@@ -161,7 +161,7 @@ const methods = {
     active = rest.helpers;
     transport = rest.transport;
     const from = instance.alloc(bytes);
-    await timeOf((n) => wasm.spin(n * 1000), 5); // warms up, because JavaScript engines optimize it after a while
+    await timeOf((n) => wasm.spin(n * 1000), 5); // a warm-up: JavaScript engines optimize code only after a while
     const turns = Math.round((busyUs * 1000) / (await timeOf((n) => wasm.spin(n * 1000), 5)));
     const awaited = async () => {
       for (let i = 0; i < batch; i++) {
@@ -192,7 +192,7 @@ const methods = {
     if (!instance.wasm.make_model(...model)) throw new Error('out of memory');
   },
 
-  /** @param {{tokens: number}} argument @returns {Promise<number[]>} us per kind of product, on one thread */
+  /** @param {{tokens: number}} argument @returns {Promise<number[]>} microseconds for each kind of product, on one thread */
   async products({ tokens }) {
     const found = [];
     instance.wasm.pass(tokens, 1, false);
@@ -209,7 +209,7 @@ const methods = {
    * Loads the helpers' rows, which follow main's rows in each matrix.
    * @param {{products: Matrix[][], bounds: number[][][], actBytes: number, outputBytes: number,
    *   awakeMs: number}} argument
-   *   bounds: by product and matrix, where main, each helper and the matrix end
+   *   bounds: for each product and matrix, the rows at which the part of main and of each helper ends
    */
   async spread({ products, bounds, actBytes, outputBytes, awakeMs }) {
     let matrix = 0;
