@@ -1,5 +1,5 @@
-// The package with bundlers: each builds a page as docs/bundlers.md describes. The output contains the worker and the
-// WebAssembly builds only once, and runs in Chromium. The pages include the components of docs/react.md and docs/svelte.md.
+// The package with bundlers: each builds a page as documented in docs/bundlers.md. The output contains the worker and each
+// WebAssembly build only once, and runs in Chromium. The pages include the components of docs/react.md and docs/svelte.md.
 
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
@@ -20,7 +20,7 @@ const textsBelow = (folder, pattern) =>
     .filter((name) => pattern.test(name))
     .map((name) => readFileSync(join(folder, name), 'latin1'));
 
-/** @returns {string} a string that only the worker contains, of all files of the package */
+/** @returns {string} a string that occurs only in the worker and in no other file of the package */
 function markOfWorker() {
   const worker = readFileSync(join(dist, 'worker.js'), 'latin1');
   const others = readdirSync(dist)
@@ -75,13 +75,13 @@ describe('bundlers', { skip: skip ?? false }, () => {
     await context.close();
   }
 
-  /** The page of one script. @param {import('playwright-core').Page} page */
+  /** Checks a page with a single script. @param {import('playwright-core').Page} page */
   async function assertTells(page) {
     const reported = (await page.locator('output').textContent()) ?? '';
     assert.deepEqual(JSON.parse(reported), { text: answer, best: 2 });
   }
 
-  /** The chat component. @param {import('playwright-core').Page} page */
+  /** Checks that the chat component answers. @param {import('playwright-core').Page} page */
   async function assertAnswers(page) {
     const input = page.getByLabel('Question');
     await input.fill(question);
@@ -91,7 +91,7 @@ describe('bundlers', { skip: skip ?? false }, () => {
     assert.deepEqual(shown, [question, answer]);
   }
 
-  /** A question that is asked during an answer is not lost, and the answer can be stopped. @param {import('playwright-core').Page} page */
+  /** Checks that a question asked during an answer is not lost, and that the answer can be stopped. @param {import('playwright-core').Page} page */
   async function assertStops(page) {
     await assertAnswers(page);
     const input = page.getByLabel('Question');

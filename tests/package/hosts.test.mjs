@@ -1,4 +1,4 @@
-// The constraints of apps that are built from web pages (docs/hosts.md), each in a Chromium page:
+// The constraints of apps that are built from web pages (docs/hosts.md), each in a separate Chromium page:
 // a scheme that is not a secure context, responses without Range, Content-Length and ETag, no
 // cross-origin isolation, a strict content security policy, Node's objects in the page, a frame
 // with an opaque origin.

@@ -118,7 +118,7 @@ describe('isolate in Chromium', { skip: locate('chromium').skip }, () => {
   });
   after(() => browser?.close());
 
-  /** A page of a new profile. @param {import('node:test').TestContext} t @param {string} [script] runs before the page's scripts */
+  /** Opens a page in a new profile. @param {import('node:test').TestContext} t @param {string} [script] runs before the page's scripts */
   async function openPage(t, script = '') {
     asked = [];
     const context = await browser.newContext();

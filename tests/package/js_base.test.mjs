@@ -47,8 +47,8 @@ describe('the host', () => {
   const fresh = async () => import(`../../js/base/host_features.js?${++copies}`);
 
   /**
-   * A WebAssembly object that supports only the given features. Probes are recognized by their
-   * instructions.
+   * Returns a WebAssembly object that supports only the given features. Feature probes are recognized
+   * by their instructions.
    * @param {{simd?: boolean, relaxed?: boolean, dot?: (n: number, x: number, y: number) => number}} features
    */
   function wasmOf({ simd = true, relaxed = true, dot = (n, x, y) => 7 + 4 * n * x * y }) {

@@ -33,7 +33,7 @@ const url = 'http://models.example/m.gguf';
 const file = 'GGUF0123456789abcdef';
 
 /**
- * A server with one file: each response is a function of the request; the last one serves all further requests.
+ * Simulates a server with one file: each response is a function of the request; the last one serves all further requests.
  * @param {((range: number | undefined, init: any) => any)[]} answers
  * @param {any} [options]
  */
@@ -110,7 +110,7 @@ describe('HTTP', () => {
     assert.equal(textOf(await piecesOf(stream)), file.slice(6));
     const two = server([() => part(4)]);
     const early = await two.source.open(0, 6);
-    assert.equal(early.position, 4); // the loader skips what it has
+    assert.equal(early.position, 4); // the loader skips the bytes it already has
     assert.equal(textOf(await piecesOf(early)), file.slice(4));
     const three = server([whole]);
     const all = await three.source.open(0, 6);
@@ -388,7 +388,7 @@ describe('HTTP with unreliable ranges', () => {
 
   test('a range without Content-Range is compared with the bytes before it', async () => {
     const from = (/** @type {number} */ at) => () => rest({}, file.slice(at));
-    // a range that began here would contain all received bytes
+    // a range that begins here would contain all received bytes
     assert.deepEqual(await read([first, from(9), whole]), {
       text: file,
       ranges: [undefined, 7, undefined],
@@ -569,7 +569,7 @@ describe('blobs, files and streams', () => {
     const large = join(folder, 'large');
     writeFileSync(small, bytes);
     writeFileSync(large, bytes);
-    truncateSync(large, (16 << 20) + 1); // a single read takes one byte less
+    truncateSync(large, (16 << 20) + 1); // a single read returns one byte less
     const source = createSource({ kind: 'path', paths: [small, large] }, () => {});
     const stream = await source.open(0, 7);
     assert.deepEqual([stream.position, stream.size], [7, bytes.length]);
@@ -1254,7 +1254,7 @@ describe('the loader', () => {
     await loadModel(small.native, small.source);
     assert.deepEqual(small.log, [
       ...['open 0 0', 'end 0 1000', 'feed 0 0+100', 'feed 0 100+100', 'feed 0 200+100'],
-      // the stream is at 300 already: 210 needs a new one
+      // the stream is already at 300, so offset 210 needs a new one
       ...['open 0 210', 'end 0 1000', 'cancel 0', 'feed 0 210+100', 'feed 0 310+100', 'cancel 0'],
     ]);
     await loadModel(native, source);
@@ -1263,7 +1263,7 @@ describe('the loader', () => {
       [
         ...['open 0 0', `feed 0 0+${far}`],
         ...['open 0 250', 'cancel 0', `feed 0 250+${far}`],
-        `feed 0 ${250 + far}+${far}`, // 50 bytes before the requested ones
+        `feed 0 ${250 + far}+${far}`, // begins 50 bytes before the requested range
         ...[`open 0 ${401 + 3 * far}`, 'cancel 0', `feed 0 ${401 + 3 * far}+${far}`],
         ...['open 0 5', 'cancel 0', `feed 0 5+${far}`, 'cancel 0'],
       ],
@@ -1402,7 +1402,7 @@ describe('bytes read by the page', () => {
     assert.deepEqual([stream.position, stream.size, source.canSeek], [5, 9, false]);
     assert.deepEqual(asked.splice(0), [ask(1, 'open', [1, 7, 0]), ask(2, 'read', [40])]);
     bytes.answer(2, Uint8Array.of(1, 2));
-    bytes.answer(2, Uint8Array.of(9)); // has been answered already
+    bytes.answer(2, Uint8Array.of(9)); // it was already answered
     bytes.answer(77, Uint8Array.of(9));
     assert.deepEqual(await stream.read(), Uint8Array.of(1, 2));
     assert.deepEqual([stream.position, asked.splice(0)], [7, [ask(3, 'read', [40])]]);
@@ -1413,7 +1413,7 @@ describe('bytes read by the page', () => {
     assert.deepEqual([stream.position, asked.splice(0)], [8, [ask(4, 'read', [40])]]);
     stream.cancel();
     assert.deepEqual(asked, [ask(5, 'cancel', [40])]);
-    bytes.refuse(5, new Error('gone')); // no call waits for it
+    bytes.refuse(5, new Error('gone')); // no call waits for this error
     await settled();
   });
 

@@ -25,7 +25,7 @@ async function openChat(t, options = {}) {
 }
 
 /**
- * A saved chat with its JSON replaced and a correct checksum.
+ * Returns a saved chat with its JSON replaced and its checksum corrected.
  * @param {Uint8Array} bytes
  * @param {string} json
  */
@@ -47,7 +47,7 @@ async function turn(chat, ...said) {
   return { text, ...result };
 }
 
-/** The same answer without a session and without the prefix cache. @param {Engine} engine @param {ChatMessage[]} messages */
+/** Generates the same answer without a session or the prefix cache. @param {Engine} engine @param {ChatMessage[]} messages */
 async function answerOf(engine, messages) {
   const body = { ...greedy, messages, salt: `${Math.random()}` };
   const { choices, usage } = await engine.chat.completions.create(body);

@@ -1,5 +1,5 @@
-// Chats about images and recordings: every form of content is copied, kept in forks and in saved chats, and read as in chat
-// completions.
+// Chats about images and recordings: every form of content is copied, kept in forks and saved chats, and processed as in
+// chat completions.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -18,7 +18,7 @@ function open(t, id) {
   return openEngine(t, any({ file, mmproj, contextSize: 512, chatTemplate: texts }));
 }
 
-/** @returns {any[]} parts with the same image in all forms that Node has */
+/** @returns {any[]} parts with the same image in all forms that Node supports */
 function imageParts() {
   const part = partOf('gemma3', 'sq');
   const { width, height } = part;

@@ -115,7 +115,7 @@ describe('by the likelihood of labels', () => {
       const ids = await engine.tokenize(prompt);
       const wanted = [];
       for (const label of labels) {
-        // the model chooses the tokenization of the label
+        // the model, not the tokenizer, determines how the label is split into tokens
         /** @type {number[]} */
         const tokens = [];
         const onToken = (/** @type {{token: number}} */ { token }) => void tokens.push(token);

@@ -1,5 +1,5 @@
 // The connection to the engine's worker, with a worker that the test controls: bytes that only the page can read, workers
-// that end, messages that arrive late.
+// that exit, messages that arrive late.
 
 import assert from 'node:assert/strict';
 import { EventEmitter } from 'node:events';

@@ -230,7 +230,7 @@ describe('stopping', () => {
     const loading = createEngine({ stream: halting(), signal: controller.signal, threads: 2 });
     if (!begun.signal.aborted) await once(begun.signal, 'abort');
     controller.abort();
-    await assert.rejects(loading, isAbort); // although the stream delivers nothing more
+    await assert.rejects(loading, isAbort); // although the stream never delivers more bytes
     again.abort();
     await waitUntil(() => isLeft, 'the stream to be cancelled');
     assert.equal(pulls, 1, 'the stream was not read further');

@@ -47,7 +47,7 @@ async function answerOf(engine, tokens, more = {}) {
   return found;
 }
 
-/** The tolerance for logits, from the manifests. @param {string} id */
+/** Returns the tolerance for logits from the manifests. @param {string} id */
 const toleranceOf = (id) => {
   if (id.startsWith('qwen35') || id.startsWith('qwen3next')) return 1e-3;
   return id === 'plamo2' ? 3e-4 : 1e-4;

@@ -1,5 +1,5 @@
-// The second module of a build: it is loaded only for the first request that needs it. Also tests requests if the module
-// is missing, broken or from a different build.
+// The grammar module of a build: it is loaded by the first request that needs it. Also tests requests when the module is
+// missing, broken or from a different build.
 
 import assert from 'node:assert/strict';
 import { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';

@@ -1,6 +1,6 @@
 // A long-lived engine: the memory of a process or renderer does not grow with the number of requests.
-// It is measured after garbage collections that free the growth of V8's young generations, which
-// docs/requests.md describes. make soak sends 20,000 requests.
+// Memory is measured after garbage collections that also shrink V8's young generations
+// (docs/requests.md). `make soak` sends 20,000 requests.
 
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';

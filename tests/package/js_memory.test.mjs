@@ -1,5 +1,5 @@
-// The web build's memory: its allocator, its peak compared with the plan, no growth while decoding,
-// addresses above 2 GiB.
+// The web build's memory: its allocator, its peak compared with the plan, a constant size while
+// decoding, addresses above 2 GiB.
 
 import assert from 'node:assert/strict';
 import { readFileSync, statSync } from 'node:fs';
@@ -260,7 +260,7 @@ for (const build of [...builds, ...relaxedBuilds]) {
     });
 
     test(`several requests with speculation neither allocate nor grow memory: ${build}, ${threads} thread(s)`, async () => {
-      // enough for the final length of all four requests, and for two
+      // enough for all four requests at their final length, and enough for only two
       for (const kvTokens of [1024, 192]) {
         const native = await loadDirectly(build, 0, { threads, contextSize: 128, kvTokens });
         await waitUntil(() => native.info().threads === threads, 'the helper');

@@ -1,5 +1,5 @@
-// The JavaScript wrapper of the engine's exports, with a fake instance: which function is called
-// with which numbers, what memory contains during the call, and that every block is freed.
+// The JavaScript wrapper of the engine's exports, with a fake instance: the functions that are called,
+// their arguments, the contents of memory during the call, and that every block is freed.
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
@@ -18,7 +18,7 @@ const ERROR = 2048;
 const ENGINE = 77;
 const STAGING_BYTES = 262144;
 
-/** Exports that record their calls. The functions of `acts` also act and return values. */
+/** Returns exports that record their calls. Functions in `acts` are also called for their effects and results. */
 function instanceOf() {
   let memory = new WebAssembly.Memory({ initial: 20, maximum: 40 });
   const view = () => new DataView(memory.buffer);
@@ -350,7 +350,7 @@ describe('strings', () => {
       if (out !== 0) put('a'.repeat(90), out);
       return out === 0 ? 10 : 90;
     };
-    assert.equal(native.metricsText(), 'a'.repeat(74)); // grown by more than 64 bytes: truncated
+    assert.equal(native.metricsText(), 'a'.repeat(74)); // it has grown by more than 64 bytes, so it is truncated
     for (const name of ['metrics_json', 'metrics_prometheus']) acts[name] = () => 0;
     assert.deepEqual([native.metrics(), native.metricsText()], [undefined, undefined]);
     native.resetMetrics();

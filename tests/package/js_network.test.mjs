@@ -17,7 +17,7 @@ const model = readFileSync(modelPath);
  */
 
 /**
- * A server for one test that responds through `handler` and records its requests.
+ * Starts a server for one test that responds through `handler` and records its requests.
  * @param {import('node:test').TestContext} t
  * @param {(request: Request, response: Response, count: number) => void} handler `count` from 1
  */

@@ -64,7 +64,7 @@ describe('options of the wrong type', () => {
     await assert.rejects(createEngine({ file: modelPath, preTokenizer: number }), hasCode('ARG'));
     const options = { file: modelPath, directoryOnly: true };
     const engine = await openEngine(t, { ...options, preTokenizer: 'whitespace' });
-    // it merges words from characters, and this vocabulary has no token for a space
+    // the model's own tokenizer merges characters into words, and its vocabulary has no token for a space
     const own = await openEngine(t, options);
     assert.notDeepEqual(await engine.tokenize('a fox'), await own.tokenize('a fox'));
   });

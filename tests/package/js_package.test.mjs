@@ -1,5 +1,5 @@
-// The npm package as files: its contents, types, expectations of bundlers, other runtimes, examples, code in the
-// documentation, the command.
+// The files of the npm package: its contents and types, requirements of bundlers, other runtimes, the examples, code in the
+// documentation, and the command.
 
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
@@ -400,7 +400,7 @@ describe('the command', () => {
     test(`${words}: distinguishes options with and without a value`, async () => {
       const command = words.split(' ');
       const help = await wick([...command, 'none.gguf', '--help']);
-      // in the help, a value's name follows the option after one space
+      // in the help, at least two spaces follow an option without a value, and one space precedes a value's name
       for (const [, flag] of help.stdout.toString().matchAll(/^ {2}(-\S+) {2,}/gm)) {
         const { code, stderr } = await wick([...command, flag, 'none.gguf', ...more], {
           input: 'a text',

@@ -790,7 +790,7 @@ describe('chat', () => {
 });
 
 describe('listeners on a signal', () => {
-  /** A signal with the number of its listeners. */
+  /** Returns a signal and the number of its listeners. */
   function heard() {
     const controller = new AbortController();
     const { signal } = controller;
@@ -902,7 +902,7 @@ describe('storage full', () => {
     }
   });
 
-  /** Storage without space for files. @param {import('node:test').TestContext} t @param {object} file */
+  /** Simulates storage without space for files. @param {import('node:test').TestContext} t @param {object} file */
   function pretendStorage(t, file) {
     /** @type {string[]} */
     const removed = [];

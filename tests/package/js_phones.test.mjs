@@ -124,7 +124,7 @@ describe('the package on phones', { skip }, () => {
     });
   }
 
-  /** Inserted before worker.js. The memory that a helper receives is lost in transit, or empty. */
+  /** Inserted before worker.js: the memory sent to a helper is lost in transit, or arrives empty. */
   const losing = (/** @type {boolean} */ isEmpty) => `{
     const notes = new BroadcastChannel('asks');
     const onmessage = Object.getOwnPropertyDescriptor(MessagePort.prototype, 'onmessage');
@@ -265,7 +265,7 @@ describe('the package on phones', { skip }, () => {
     }
   });
 
-  /** Inserted before worker.js. Each thread reports the memory it reserves, and when it has finished as a helper. */
+  /** Inserted before worker.js: each thread reports the memory it reserves, and the end of its work as a helper. */
   const limited = (/** @type {number} */ visit, /** @type {number} */ grantedBytes) => `{
     const notes = new BroadcastChannel('notes');
     const { Memory, Instance } = WebAssembly;

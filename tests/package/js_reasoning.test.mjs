@@ -29,7 +29,7 @@ Worker.prototype.postMessage = function (message, ...more) {
   return postMessage.call(this, message, ...more);
 };
 
-/** Reasoning of any length, and an answer. */
+/** Matches reasoning of any length, followed by an answer. */
 const thoughtful = '<think>[a-z ]*</think>[0-9]{4}';
 const wild = { temperature: 2, top_k: 0, top_p: 1, min_p: 0, max_tokens: 80, seed: 3 };
 

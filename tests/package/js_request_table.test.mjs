@@ -44,7 +44,7 @@ describe('a request that is not read', () => {
     const done = { kind: EVENT_DONE, finish: 2, text: '' };
     events = Array.from({ length: 100 }, (_, i) => ({ request: i + 1, ...done }));
     assert.equal(table.collect().length, 100);
-    // ended requests free their slots, paused ones did not take any
+    // finished requests have freed their slots, and paused requests did not take any
     for (let id = 101; id <= 200; id++) table.add(id, /** @type {any} */ ({}), false);
     assert.equal(submitted, 164);
   });
@@ -220,7 +220,7 @@ describe('more requests than the engine accepts', () => {
     assert.deepEqual([names().length, names().at(-1)], [64, 'high 63']);
     add('urgent', 100);
     assert.equal(names().at(-1), 'urgent');
-    end(65); // leaves 64 before the next one: 63 and the urgent one
+    end(65); // 64 requests remain before the next one: 63 and the urgent one
     assert.equal(names().at(-1), 'urgent');
     end(66);
     assert.equal(names().at(-1), 'high 64');

@@ -35,14 +35,14 @@ const openEngine = (t, options = {}) => open(t, { file: modelPath, ...options })
 const prompt = 'Once upon a time there was a little girl who';
 const greedy = { temperature: 0, maxTokens: 40 };
 
-/** Runs in a page: eight generations with KV pages for two. @param {string} prompt */
+/** Runs in a page: starts eight generations with enough KV pages for two. @param {string} prompt */
 async function swapInPage(prompt) {
   const path = '/dist/index.js';
   const { createEngine } = await import(path);
   const [url, plain] = ['/dist/models/wick-2.6m-q8_0.gguf', { threads: 1, prefixCache: false }];
   const bytes = new Uint8Array(await (await fetch(url)).arrayBuffer());
   let release = () => {};
-  // all are waiting when the first pass starts, as with openHeldEngine
+  // all requests are queued when the first pass starts, as with openHeldEngine
   async function* stream() {
     yield bytes.slice(0, bytes.length >> 1);
     await new Promise((settle) => {
@@ -441,7 +441,7 @@ describe('a queue with a limit', () => {
     );
     const { requests } = await engine.stats();
     assert.equal(requests.running + requests.waiting, 100);
-    // some of them may be running already
+    // some requests may already be running
     assert.ok(requests.waitingMax >= requests.waiting && requests.waitingMax <= 100);
     release();
     await Promise.all(asked);

@@ -305,7 +305,7 @@ describe('sessions', () => {
     assert.equal(pages.length, Math.floor(tokens / 16));
     const { map = '' } = await engine.kvStats({ map: true });
     assert.ok(pages.every((place) => 'cs'.includes(map[place])));
-    // a longer conversation has these pages and some more
+    // a longer conversation uses these pages and additional ones
     const answer = { role: 'assistant', content: String(choices[0].message.content) };
     const more = await engine.findPages([first, answer]);
     assert.deepEqual(more.pages.slice(0, pages.length), pages);
@@ -457,7 +457,7 @@ describe('saved sessions', () => {
     const whole = await session.save();
     const two = await openEngine(t);
     await two.generate(story, greedy).text(); // fills its prefix cache
-    // keys of the incomplete page remain F16
+    // the keys of an incomplete page stay in F16
     for (const [kvType, share] of /** @type {const} */ ([
       ['q8', 0.7],
       ['q4', 0.45],
@@ -473,7 +473,7 @@ describe('saved sessions', () => {
         forks.map((fork) => read(fork.prompt(' And', greedy))),
       );
       assert.equal(again.text, reported.text);
-      // recomputes its last token, and processes the question
+      // only its last token is recomputed, and the question is processed
       assert.ok(reported.promptTokens - reported.cachedTokens <= 2, JSON.stringify(reported));
       const coarse = await openEngine(t, { kvType });
       await assert.rejects(coarse.loadState(bytes), hasCode('MISMATCH'));

@@ -1,5 +1,5 @@
-// How the engine's workers are started and ended, with fake hosts: same-origin and cross-origin pages, pages with a
-// policy, Node. Also tests what the connection does before, between and after its messages.
+// Starting and terminating the engine's workers, with fake hosts: same-origin and cross-origin pages, pages with a content
+// security policy, Node. Also tests the connection before, between and after its messages.
 
 import assert from 'node:assert/strict';
 import { EventEmitter } from 'node:events';
@@ -492,7 +492,7 @@ describe('the connection', () => {
     const other = assert.rejects(connection.call('info', [], signal), { message: 'within' });
     abort.abort(new Error('within'));
     await other;
-    worker.say({ type: 'result', id: worker.last.id, value: 6 }); // no call waits for it
+    worker.say({ type: 'result', id: worker.last.id, value: 6 }); // no call waits for this result
     assert.deepEqual(worker.did, [
       'ref',
       'call',

@@ -27,7 +27,7 @@ const turns = async (count = 8) => {
 };
 const { STEP_IDLE, STEP_PROGRESS, STEP_WAIT_BYTES } = layout;
 
-/** An engine that records its calls; functions in `acts` replace its own. */
+/** Returns an engine that records its calls; functions in `acts` replace the engine's methods. */
 function engineOf() {
   /** @type {any[]} */
   const log = [];

@@ -1,5 +1,5 @@
-// Files in the origin private file system, and the data stored in them, with fake folders; the
-// same for files in Node.
+// Files in the origin private file system, and the data stored in them, with fake folders; also files
+// in Node.
 
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
@@ -32,7 +32,7 @@ after(() => rmSync(disk, { recursive: true }));
 const notFound = () => Object.assign(new Error('none'), { name: 'NotFoundError' });
 
 /**
- * An origin's files. `kind` is how they can be written: through a copy, in place, or not at all.
+ * Simulates an origin's files. `kind` determines how they can be written: through a copy, in place, or not at all.
  * @param {{kind?: 'copy' | 'place' | 'none', quota?: number, step?: number}} [options] `step`: limit of bytes per write
  */
 function origin({ kind = 'copy', quota = 1e9, step = 1e9 } = {}) {
@@ -40,7 +40,7 @@ function origin({ kind = 'copy', quota = 1e9, step = 1e9 } = {}) {
   const folders = new Map();
   /** @type {any[]} */
   const log = [];
-  /** Files that cannot be removed this many times. @type {Map<string, number>} */
+  /** The number of failed attempts before a file can be removed. @type {Map<string, number>} */
   const held = new Map();
   const full = () => Object.assign(new Error('quota'), { name: 'QuotaExceededError' });
 
@@ -192,7 +192,7 @@ describe('states in a browser', () => {
 
   test('the host determines who writes files', (t) => {
     browse(t, { handle: undefined });
-    assert.equal(canWriteHere(), true); // no thread can write: writeFile reports it
+    assert.equal(canWriteHere(), true); // no thread can write, which writeFile reports
     any(globalThis).FileSystemFileHandle = class {
       createWritable() {}
     };

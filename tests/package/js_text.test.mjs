@@ -1,5 +1,5 @@
-// The npm package under Node, text and chat: the output, how it is reported, and errors. Sessions and
-// concurrent requests have separate files.
+// Text generation and chat with the npm package under Node: the output, how it is reported, and errors.
+// Sessions and concurrent requests are tested in separate files.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -68,7 +68,7 @@ describe('text', () => {
     const engine = await openEngine(t, { file: modelPath, threads: 2 });
     await waitUntil(async () => (await engine.info()).threads === 2, 'the helper');
     await engine.generate('Once', { ...greedy, maxTokens: 20 }).text();
-    // the host's compiler and garbage collector may run for a while; a spinning thread never stops
+    // the host's compiler and garbage collector may be busy for a while, but only a spinning thread never stops
     let usedUs = Number.POSITIVE_INFINITY;
     for (let i = 0; i < 8 && usedUs >= 200_000; i++) {
       const before = process.cpuUsage();

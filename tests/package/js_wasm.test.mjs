@@ -1,4 +1,4 @@
-// The module and the records it writes: what can be compiled, and events as objects.
+// Compiling the module from different sources, and converting the event records that it writes to objects.
 
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -11,7 +11,7 @@ import * as layout from '../../js/wasm/layout.js';
 import { rowsHost } from '../../js/wasm/rows_host.js';
 import { compileModule, isThreaded } from '../../js/wasm/wasm_module.js';
 
-/** The smallest module, and the same with an empty function exported as helper_main. */
+/** The smallest module, and one with only an empty function, exported as helper_main. */
 const smallest = Uint8Array.of(0, 97, 115, 109, 1, 0, 0, 0);
 const name = Buffer.from('helper_main');
 const exporting = Uint8Array.from([

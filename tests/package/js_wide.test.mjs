@@ -21,7 +21,7 @@ const node24 = locate('node24');
 const folder = temporaryFolder();
 const reference = join(shared.path, 'vectors/reference/models');
 
-/** The Wick model with a claimed context whose KV cache needs more than 4 GiB. */
+/** Writes the Wick model with a declared context size whose KV cache needs more than 4 GiB. */
 function writeLongModel() {
   const bytes = readFileSync(modelPath);
   const at = bytes.indexOf('llama.context_length') + 'llama.context_length'.length + 4;
@@ -238,7 +238,7 @@ for (const [name, launch] of /** @type {const} */ ([
     t.after(() => server.close());
     const browser = await launch();
     t.after(() => browser.close());
-    const page = /** @type {any} */ (await browser.newPage()); // only members that both drivers have are used
+    const page = /** @type {any} */ (await browser.newPage()); // only members that exist in both drivers are used
     page.setDefaultTimeout(PATIENCE_MS);
     await page.goto(server.url);
     const options = { url: '/models/long.gguf', cache: false };

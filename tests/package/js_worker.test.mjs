@@ -126,7 +126,7 @@ describe('the order of waiting requests', () => {
     passesBefore: Math.floor(n / 4) * (MAX / 2 - 1),
   });
   const places = Array.from({ length: 24 }, (_, n) => place(n));
-  /** Returns a key with the order documented in the scheduler. @param {ReturnType<typeof place>} one @param {number} passes */
+  /** Returns a sort key for the order documented in the scheduler. @param {ReturnType<typeof place>} one @param {number} passes */
   const keyOf = (one, passes) =>
     passes - one.passesBefore >= MAX ? [0, 0, one.arrival] : [1, -one.priority, one.arrival];
   /** @param {number[]} a @param {number[]} b */

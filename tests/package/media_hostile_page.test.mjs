@@ -19,7 +19,7 @@ const of64 = (/** @type {string} */ text) => Buffer.from(text, 'base64');
 const jpeg = of64(
   '/9j/4AAQSkZJRgABAQAAAQABAAD/2wBDAAIBAQEBAQIBAQECAgICAgQDAgICAgUEBAMEBgUGBgYFBgYGBwkIBgcJBwYGCAsICQoKCgoKBggLDAsKDAkKCgr/2wBDAQICAgICAgUDAwUKBwYHCgoKCgoKCgoKCgoKCgoKCgoKCgoKCgoKCgoKCgoKCgoKCgoKCgoKCgoKCgoKCgoKCgr/wAARCAAEAAgDAREAAhEBAxEB/8QAFAABAAAAAAAAAAAAAAAAAAAACf/EABgQAAIDAAAAAAAAAAAAAAAAAAAIRYTD/8QAFAEBAAAAAAAAAAAAAAAAAAAACP/EABgRAAIDAAAAAAAAAAAAAAAAAAAJRoTE/9oADAMBAAIRAxEAPwA0WqgbWIqFlyujsGowyM3ch//Z',
 );
-/** The same pixels. */
+/** The same pixels in CMYK. */
 const cmyk = of64(
   '/9j/7gAOQWRvYmUAZAAAAAAA/9sAQwACAQEBAQECAQEBAgICAgIEAwICAgIFBAQDBAYFBgYGBQYGBgcJCAYHCQcGBggLCAkKCgoKCgYICwwLCgwJCgoK/8AAFAgABAAIBEMRAE0RAFkRAEsRAP/EABYAAQEBAAAAAAAAAAAAAAAAAAIJCv/EABgQAAIDAAAAAAAAAAAAAAAAAAAKSIbF/9oADgRDAE0AWQBLAAA/AC85F27YBn/CjHKKk75fw//Z',
 );
@@ -31,7 +31,7 @@ const webp = of64(
   'UklGRoYAAABXRUJQVlA4WAoAAAACAAAABwAAAwAAQU5JTQYAAAAAAAAAAABBTk1GKgAAAAAAAAAAAAcAAAMAAGQAAAJWUDhMEgAAAC8HwAAADxDzv//zHw76ENH/AEFOTUYoAAAAAAAAAAAABwAAAwAAZAAAAFZQOEwPAAAALwfAAAAH0P+I/gciov8BAA==',
 );
 
-/** With EXIF orientation: rotated by 90 degrees to the right. */
+/** The same pixels with an EXIF orientation: rotated clockwise by 90 degrees. */
 const turned = Buffer.concat([
   jpeg.subarray(0, 2),
   Buffer.from([0xff, 0xe1, 0, 34]),
@@ -44,7 +44,7 @@ function flat(width, height) {
   return pngOf({ width, height, data: new Uint8Array(width * height * 3).fill(200) });
 }
 
-/** 2 x 1 pixels of 16 bits. */
+/** 2 x 1 pixels with 16 bits per channel. */
 const deep = pngOfRows(
   { width: 2, height: 1, bits: 16, colour: 2 },
   Buffer.from([0, 0xff, 0, 0, 0, 0, 0, 0x80, 0, 0x40, 0, 0x20, 0]),

@@ -1,5 +1,5 @@
-// Compares a stored model with its server: the same version, a different one, a server that cannot be reached or does not
-// report a version. Stored models do not change.
+// Compares a stored model with its server: the server has the same version or a different one, cannot be reached, or does
+// not report a version. Stored models do not change.
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';

@@ -84,7 +84,7 @@ describe('a download', () => {
 
   test('that is paused continues at the chunk, also on the next visit', async (t) => {
     const { store, url, state, disk, open } = await begin(t);
-    /** Nothing is sent after the second chunk, so that the download pauses. */
+    /** No bytes are sent after the second chunk, so that the download pauses. */
     state.fault = (start) => (start === 0 ? { cut: 2 * CHUNK_BYTES + 5, stall: true } : undefined);
     const { storedBytes, isWhole } = await pauseAfter(store, url, 2);
     assert.deepEqual([storedBytes, isWhole], [2 * CHUNK_BYTES, false]);

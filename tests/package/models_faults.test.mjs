@@ -1,6 +1,6 @@
 // Downloads into the store with random network faults, and with processes that are killed at random moments. No wrong byte
-// is ever stored, each chunk is stored once, and stored chunks are not requested again. `make soak` runs 1,000 faults and
-// 200 kills.
+// is ever stored, each chunk is stored once, and stored chunks are not requested again. `make soak` simulates 1,000 faults
+// and kills 200 processes.
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
@@ -84,7 +84,7 @@ test(`downloads survive ${FAULTS} network faults`, async (t) => {
         const known = ['NETWORK', 'HTTP', 'NOT_GGUF', 'TRUNCATED', 'CORRUPT', 'CHANGED'];
         assert.ok(known.includes(code), String(error));
         if (code === 'CHANGED') assert.ok(isDamaged, 'an unchanged file was reported as changed');
-        const isDropped = code === 'CORRUPT' || code === 'CHANGED'; // it is not known which byte is wrong
+        const isDropped = code === 'CORRUPT' || code === 'CHANGED'; // the store cannot know which byte is wrong
         if (isDropped) disk.written.length = 0;
         assert.equal(await store.has(url), false);
       }

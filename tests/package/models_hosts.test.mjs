@@ -1,5 +1,5 @@
-// The model store in a folder, in Deno and Bun as in Node: a broken download continues, a file on disk is imported, damage
-// is found.
+// The model store in a folder, in Deno, Bun and Node: an interrupted download resumes, a file on disk is imported, and
+// damage is detected.
 
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
@@ -59,7 +59,7 @@ for (const [name, { path, skip }, args] of hosts) {
     const server = await serveModel(model);
     t.after(() => server.close());
     const { state, url } = server;
-    // the first response stops within its second chunk, so that the pause is not after the end
+    // the first response stops within its second chunk, so that the download is still incomplete when it is paused
     let answers = 0;
     state.fault = () => (answers++ === 0 ? { cut: CHUNK_BYTES + 5, stall: true } : undefined);
     const caches = temporaryFolder();

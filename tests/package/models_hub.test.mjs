@@ -66,7 +66,7 @@ test('requests to a busy hub are retried after the requested time', async (t) =>
       return new Response('[]', asked++ === 0 ? { status, headers } : {});
     };
     const found = resolveHubModel(wanted, { fetch });
-    found.catch(() => {}); // an empty listing has no model
+    found.catch(() => {}); // fails, because the listing is empty
     await settle();
     t.mock.timers.tick(waitMs - 1);
     await settle();

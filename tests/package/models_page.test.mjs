@@ -1,4 +1,4 @@
-// The model store in browsers: the origin private file system in Chromium and Firefox, IndexedDB in WebKitGTK and if files
+// The model store in browsers: the origin private file system in Chromium and Firefox; IndexedDB in WebKitGTK, or if files
 // cannot be written. Each browser stores a model, finds it on its next visit, and detects damage.
 
 import assert from 'node:assert/strict';

@@ -1,5 +1,5 @@
 // Tabs that share an engine: one download for all of them, the same output as without sharing, and a
-// leader that is closed. In Chromium, and a shorter version in Firefox.
+// leading tab that is closed. Runs in Chromium, and in a shorter version in Firefox.
 
 import assert from 'node:assert/strict';
 import { resolve } from 'node:path';
@@ -112,7 +112,7 @@ test('two tabs load one model, and give the same output at the same time as alon
     tabs.map((tab, index) => tab.evaluate(saying(prompts[index], story))),
   );
   assert.deepEqual(said, texts);
-  // also with completions, chat, states and errors
+  // the same results for completions, chat, saved states and errors
   const other = await tabs[0].evaluate(`(async () => {
     const many = engine.generateMany('One day', { n: 2, maxTokens: 8, seed: 1 });
     const texts = await Promise.all(many.map((one) => one.text()));
@@ -261,7 +261,7 @@ test('a leader that is closed while it loads the model is followed by the next',
 }, async (t) => {
   const newTab = await newBrowser(t);
   const [first, second] = [await newTab(), await newTab()];
-  // its server never responds
+  // the model's server never responds
   await first.evaluate(`(async () => {
     const { createEngine } = await import('/dist/index.js');
     const fetch = () => new Promise(() => { globalThis.isLoading = true; });
@@ -289,7 +289,7 @@ test('an engine that crashes fails for all tabs and starts again', {
     globalThis.engine = await createEngine({ url: '${model}', shared: 'crash', worker });
   })()`);
   await second.evaluate(open, { model, shared: 'crash' });
-  // makes it crash during the next request
+  // makes the leader's worker crash during the next request
   await first.evaluate(`(() => {
     const post = worker.postMessage.bind(worker);
     worker.postMessage = (message, transfer) => {
@@ -386,7 +386,7 @@ async function talkNonsense(names) {
         }))
         .flatMap((message) => [message, { ...message, id: 1 }]),
     ]);
-  // these look like calls: they are rejected, and other tabs are not affected
+  // these messages look like calls: they are rejected, and other tabs are not affected
   const args = [undefined, null, 'x', 1e99, {}, [null], new Uint8Array(8)];
   const methods = ['tokenize', 'detokenize', 'applyTemplate', 'saveState', 'loadState', 'nothing'];
   const calls = methods.flatMap((method) =>

@@ -1,5 +1,5 @@
-// Every browser build generates exactly the published story in Chromium: tabs compute the same text
-// as the native build.
+// Every browser build generates exactly the published story in Chromium, the same text as the native
+// build.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';

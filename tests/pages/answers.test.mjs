@@ -154,7 +154,7 @@ test('code keeps its copy button while an answer streams', { skip: skip || !isFu
   await body.locator('.copy-code').click();
   await body.getByText('Copied').waitFor();
   assert.equal(await page.evaluate('navigator.clipboard.readText()'), 'const one = 1;\n');
-  await body.locator('.copy-code').click(); // while it still shows "Copied"
+  await body.locator('.copy-code').click(); // the button still shows "Copied"
   await page.waitForTimeout(4000);
   await body.locator('.copy-code', { hasText: /^Copy$/ }).waitFor();
 });

@@ -1,5 +1,5 @@
-// The benchmark page in Chromium: a run with the built-in model, its figures, copying, stopping, error messages; results
-// that are saved, linked and opened again, also in Firefox and WebKitGTK. Screenshots (light, dark, phone) are written to
+// The benchmark page in Chromium: a run with the built-in model, its figures, copying, stopping, error messages. Results
+// are saved, linked and opened again, in Firefox and WebKitGTK as well. Screenshots (light, dark, phone) are written to
 // build/screenshots.
 
 import assert from 'node:assert/strict';
@@ -183,7 +183,7 @@ test('a result is saved, linked and shown elsewhere without a new measurement', 
   const cells = await page.locator('#speeds tbody tr').nth(1).locator('td').allInnerTexts();
   assert.deepEqual(cells, ['4', '64', '8', '60.0', '30.0', '2.00', '10.0']);
   assert.equal(await page.locator('#prefill-plot .u-legend tr').count(), 3);
-  assert.match(await page.locator('#environment').innerText(), /<img src=x/); // as text
+  assert.match(await page.locator('#environment').innerText(), /<img src=x/); // shown as text
   assert.equal(await page.locator('#ops-part').isVisible(), false);
   await page.click('#copy-link');
   await page.locator('#copied:text("Copied")').waitFor();

@@ -35,7 +35,7 @@ const leave = (/** @type {Page} */ page) => page.keyboard.press('Escape');
 
 /** @typedef {Record<string, (page: Page) => Promise<unknown>>} Walk */
 
-/** Menus, dialogs and panels over a conversation. Each state begins in the one before. @type {Walk} */
+/** Menus, dialogs and panels over a conversation. Each state begins in the previous one. @type {Walk} */
 const opened = {
   'a conversation': async () => {},
   'the menu of an answer': async (page) => {
@@ -53,7 +53,7 @@ const opened = {
     await page.locator('.words-text span').first().waitFor();
   },
   'the shelf of books': async (page) => {
-    await chooseRow(lastAnswer(page), '.open-words'); // closes them
+    await chooseRow(lastAnswer(page), '.open-words'); // closes the alternatives
     await chooseInMenu(page, '#open-books');
     await page.locator('#books-dialog summary', { hasText: 'Your key' }).click();
     await page.locator('#book-file').setInputFiles({
@@ -103,7 +103,7 @@ const opened = {
   },
 };
 
-/** An answer while it is written, and its endings. @type {Walk} */
+/** An answer while it is generated, and the ways in which it ends. @type {Walk} */
 const written = {
   'an answer that begins': (page) => ask(page, 'A question'),
   'an answer that is being written': async (page) => {
@@ -171,8 +171,8 @@ const devices = {
 };
 
 /**
- * Goes from state to state in one page, which takes a twentieth of the time of a page per state. A fault in one state is
- * also found in the next.
+ * Goes from state to state in one page, which takes a twentieth of the time that a separate page for each state would take.
+ * A violation that remains in the next state is reported there, too.
  * @param {import('node:test').TestContext} t
  * @param {Page} page
  * @param {Walk} walk

@@ -23,7 +23,7 @@ import { soakCount, soakSeed } from '../support/soak.mjs';
 const { skip, browser, url: siteUrl } = useChat('chat-ahead');
 /** @typedef {import('playwright-core').Page} Page */
 
-/** If the state of the battery is unknown, answers may be started. */
+/** Hides the state of the battery, so that early answers may be started. */
 const onMains = `Navigator.prototype.getBattery = async () =>
   Object.assign(new EventTarget(), { charging: true });`;
 
@@ -78,7 +78,7 @@ test('the early answer at Enter is the same as a normal one, and is marked as ea
   const page = await open(t);
   await setTemperature(page, 0);
   for (const [index, text] of texts.entries()) {
-    await type(page, text.slice(0, -4)); // a pause before its end, too
+    await type(page, text.slice(0, -4)); // pauses before the end of the text, too
     await type(page, text);
     await page.keyboard.press('Enter');
     const footer = page.locator('.message.assistant footer').nth(index);
@@ -176,7 +176,7 @@ test('the built-in model has suggestions that follow from the conversation, or n
   await chips.first().waitFor();
   assert.match(await chips.first().innerText(), /story/);
   await askReal(page, 'thanks, bye');
-  await page.waitForTimeout(500); // they would appear immediately
+  await page.waitForTimeout(500); // unwanted suggestions would appear immediately
   assert.equal(await chips.count(), 0);
 });
 
@@ -252,7 +252,7 @@ test('after random typing, deleting, asking and opening, all pages are freed', {
     }),
     async () => {
       const chip = page.locator('.follow-ups button').first();
-      if (await chip.isVisible()) await chip.click({ timeout: 1000 }).catch(() => {}); // it may be gone by then
+      if (await chip.isVisible()) await chip.click({ timeout: 1000 }).catch(() => {}); // the suggestion may have disappeared
     },
   ];
   for (let step = soakCount(400); step > 0; step--) await steps[below(steps.length)]();
@@ -263,7 +263,7 @@ test('after random typing, deleting, asking and opening, all pages are freed', {
 
 // ---- the other browsers ----
 
-/** Runs in the page. @returns the text below the answer */
+/** Runs in the page and returns the text below the answer. */
 const elsewhere = `
   const until = async (what, condition) => {
     for (const end = Date.now() + 200e3; Date.now() < end; ) {

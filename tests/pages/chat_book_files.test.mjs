@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import 'fake-indexeddb/auto';
 
-Object.assign(globalThis, { BroadcastChannel: undefined }); // an open one keeps Node alive
+Object.assign(globalThis, { BroadcastChannel: undefined }); // an open channel keeps Node alive
 const { isBook, readBookFile, writeBook } = await import('../../examples/chat/book_file.js');
 const { exportKey, importKey } = await import('../../examples/chat/book_key.js');
 const store = await import('../../examples/chat/book_store.js');
@@ -223,7 +223,7 @@ test('a key that is invalid, or not a pair, is rejected; the previous key still 
   const next = { ...key, algorithm: 'ECDSA', private: own, public: shown };
   await importKey(JSON.stringify(next));
   assert.equal(JSON.parse(await exportKey()).algorithm, 'ECDSA');
-  assert.equal((await read(bytes)).why, ''); // signed with the previous key
+  assert.equal((await read(bytes)).why, ''); // the book was signed with the previous key
   assert.equal((await read(await written())).why, '');
   await importKey(JSON.stringify(key));
   assert.equal(JSON.parse(await exportKey()).public.x, key.public.x);
@@ -243,7 +243,7 @@ test('a longer saved state is not replaced by a shorter one, and is deleted with
   await store.removeBooks(['b']);
   assert.equal(await store.readingOf('b', 'f'), undefined);
   assert.equal(await store.readState('b f'), undefined);
-  await store.keepReading(facts, state); // of a deleted book
+  await store.keepReading(facts, state); // the book was deleted
   assert.equal(await store.readingOf('b', 'f'), undefined);
 });
 
@@ -253,7 +253,7 @@ test('only the examined reading is removed, and the store is read in one transac
   await store.keepReading({ ...facts, tokens: 5 }, state);
   const judged = await store.readingOf('b', 'f');
   const [short, long] = [state, new Uint8Array(9 << 20).fill(3)];
-  // another tab stores more of it in the meantime
+  // another tab stores a larger part of the book in the meantime
   const [found] = await Promise.all([store.readState('b f'), store.keepReading(facts, long)]);
   const isWhole = found?.bytes?.length === (found?.reading.tokens === 5 ? short : long).length;
   assert.ok(isWhole, JSON.stringify(found?.reading));
@@ -264,7 +264,7 @@ test('only the examined reading is removed, and the store is read in one transac
 });
 
 test('if a text is not split into all of its parts, the share of the text that they contain is reported', async () => {
-  /** A letter is a token. @type {any} */
+  /** Each letter is a token. @type {any} */
   const engine = {
     tokenize: async (/** @type {any[]} */ messages) =>
       Array.from(messages.map(({ content }) => content).join('\n'), (one) => one.charCodeAt(0)),

@@ -1,6 +1,6 @@
 // The chat page is killed at random moments while a book is read: by a reload, a closed tab, a crash, or the loss of the network or
 // the server. No text is lost, and no stored part is read twice. In Chromium, with the package's engine and the built-in model.
-// `make soak` does 200 kills; a normal test run does a twentieth.
+// `make soak` kills the page 200 times; a normal test run, a twentieth as often.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -18,7 +18,7 @@ const { skip, url, browser } = useChat('chat-book-kills');
 /** Speeds up the clock: the interval of ten seconds at which a page stores its progress takes a quarter of a second. */
 const hastily = `const now = performance.now.bind(performance); performance.now = () => now() * 40;`;
 
-/** Reads everything that is stored about books. @param {Page} page @returns {Promise<{texts: string[], tokens: number, total: number}>} the tokens of the only book */
+/** Reads everything that is stored about books. @param {Page} page @returns {Promise<{texts: string[], tokens: number, total: number}>} `tokens`: those of the only book that are processed */
 async function stored(page) {
   const [texts, readings] = await readStores(page, 'wick-chat-books', ['texts', 'readings']);
   const { tokens = 0, total = 0 } = readings[0] ?? {};
@@ -101,7 +101,7 @@ test('killed while a book is read: its text is kept, and no stored part is read 
     await kills[kind]();
     if (kind !== 'reload' && !page.isClosed()) await page.close();
     page = await open(kind === 'reload' ? page : undefined);
-    // it resumes automatically, or is read
+    // reading resumes automatically, unless it has already finished
     const done = page.locator('#books li button', { hasText: /^Ask$/ });
     const going = page.locator('#books li button', { hasText: /^Pause$/ });
     await done.or(going).first().waitFor();
@@ -112,7 +112,7 @@ test('killed while a book is read: its text is kept, and no stored part is read 
     assert.ok(least >= before.tokens, `${what}: read from ${least}, stored were ${before.tokens}`);
     if (before.tokens > 0 && before.tokens < before.total) within++;
     if (!(await done.isVisible())) continue;
-    // it is complete, so the next one begins
+    // the book is complete, so the next one begins
     await page.getByRole('button', { name: /^Delete: / }).click();
     await page.locator('#books-dialog summary', { hasText: 'Deleted' }).click();
     await page.getByRole('button', { name: 'Delete permanently' }).click();

@@ -1,6 +1,6 @@
 // Books in the chat page, with the package's engine and the built-in model: a document is read once, every question is a
-// fork of the session that has read it, and no failure loses text or accepts a state from anyone else. In Chromium, with
-// one test in Firefox and WebKitGTK.
+// fork of the session that has read it, and no failure loses text or leads to a state from someone else being accepted. In
+// Chromium, with one test in Firefox and WebKitGTK.
 
 import assert from 'node:assert/strict';
 import { resolve } from 'node:path';
@@ -22,7 +22,7 @@ import { takePicture } from '../support/pictures.mjs';
 
 const site = resolve(root, 'build/chat-books');
 const { skip } = locate('chromium');
-/** The limit of one step in Chromium. */
+/** The time limit of one step in Chromium. */
 const ACTION_MS = 100_000;
 /** @type {Awaited<ReturnType<typeof serve>>} */
 let server;
@@ -226,7 +226,7 @@ test('forgetting and choosing words in a conversation about a book do not read t
   assert.ok(whole.prompt > next.prompt && whole.cached >= tokens, JSON.stringify({ whole, next }));
   await chooseRow(lastAnswer(page), '.open-words');
   await page.locator('.words-text span').first().click();
-  // an answer that ends there needs no request
+  // to end the answer at a word needs no request
   const others = page.locator('.words li button:enabled', { hasNotText: /^end here/ });
   await others.first().click();
   await page.locator('.fork').waitFor();
@@ -298,9 +298,9 @@ test('reading is paused, and continues after a reload and in another tab without
   await openShelf(going);
   await button(going, 'Continue', 'paused.txt').click();
   await untilTrue(going, "document.querySelector('#books progress')?.max > 1");
-  await going.close(); // while it is being read
+  await going.close(); // the book is still being read
   const next = await openPage(context, `${watchBars} ${holdSteps(0)}`);
-  await next.getByText('“paused.txt” is being read.').waitFor(); // replaced when it has been read
+  await next.getByText('“paused.txt” is being read.').waitFor(); // another notice replaces this one when the book has been read
   await openShelf(next);
   await next.evaluate('releaseSteps()');
   await untilRead(next, 'paused.txt');
@@ -309,7 +309,7 @@ test('reading is paused, and continues after a reload and in another tab without
 
 test('a pause at the end of a step keeps the step', { skip: skip || !isFull }, async (t) => {
   const context = await newContext(t);
-  // the page is blocked until the second step has ended, and is notified of it after the pause
+  // the page is blocked until the second step has ended, and learns of it only after the pause
   await context.route('**/late', async (route) => {
     await sleep(12_000);
     await route.fulfill({ body: '' });
@@ -391,13 +391,13 @@ test('for a text that is too long, the excess is reported, and it is read in par
     .map(({ id }) => texts[keys.indexOf(id)]);
   assert.equal(parts.length, 3);
   assert.equal(parts.join(''), text);
-  // only the first part
+  // only the first part of the book is read
   await button(page, 'Read', 'long.txt').click();
   await button(page, 'Read the part that fits', 'long.txt').click();
   await untilRead(page, 'long.txt (the beginning)');
 });
 
-/** While `isFull` is set, states of models cannot be stored. */
+/** While `isFull` is set, model states cannot be stored. */
 const canBeFull = `const { put } = IDBObjectStore.prototype;
   IDBObjectStore.prototype.put = function (value, ...rest) {
     if (globalThis.isFull && this.name === 'pieces') throw new DOMException('full', 'QuotaExceededError');
@@ -437,7 +437,7 @@ test('a full disk is reported, nothing is lost, and nothing is recomputed once t
   await button(page, 'Continue', 'full.txt').click();
   const { tokens } = await untilRead(page, 'full.txt');
   const least = Number(await page.evaluate('leastBar'));
-  assert.ok(least >= tokens, `${least} of ${tokens}`); // nothing was read again
+  assert.ok(least >= tokens, `${least} of ${tokens}`); // no part was read again
 });
 
 test('insufficient storage is reported before anything is read', {
@@ -500,7 +500,7 @@ test('with another model, the page says that the book must be read again', {
     .locator('#model-file')
     .setInputFiles(resolve(root, 'examples/models/wick-2.6m-q8_0.gguf'));
   await page.click('#load-model');
-  // a notice with the same message is replaced by the next one, which says that the model's file is kept
+  // a notice with the same message is soon replaced by one that says that the model's file is kept
   await page.locator('#about-book', { hasText: 'for this model it must be read again' }).waitFor();
   await openShelf(page);
   await row(page, 'models.txt')
@@ -575,7 +575,7 @@ test('an imported book is read again, unless it was signed with a key of this us
   await other.getByText(/is read again from its text: its saved state is not signed/).waitFor();
   await untilRead(other, 'mine.txt');
   await button(other, 'Delete', 'mine.txt').click();
-  await other.getByText('“mine.txt” was deleted.').waitFor(); // later words stay
+  await other.getByText('“mine.txt” was deleted.').waitFor(); // so that this notice does not replace later ones
   await other.locator('#book-key-file').setInputFiles(fileOf('no.json', '{"a": 1}'));
   await other.getByText('no.json: it is not a key from this page.').waitFor();
   await other.locator('#book-key-file').setInputFiles(fileOf('key.json', key));
@@ -585,7 +585,7 @@ test('an imported book is read again, unless it was signed with a key of this us
   await other.getByText(/Only the text of “mine\.txt” was imported: .* no room/).waitFor();
   await button(other, 'Read', 'mine.txt').waitFor();
   await button(other, 'Delete', 'mine.txt').click();
-  await other.getByText('“mine.txt” was deleted.').waitFor(); // later words stay
+  await other.getByText('“mine.txt” was deleted.').waitFor(); // so that this notice does not replace later ones
   await other.evaluate('isFull = false');
   await add(other, 'mine.wickbook', book);
   await other.getByText(/was read by you for .*: it is not read again/).waitFor();

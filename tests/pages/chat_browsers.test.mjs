@@ -17,7 +17,7 @@ const site = resolve(root, 'build/chat-browsers');
 /** @type {Awaited<ReturnType<typeof serve>>} */
 let server;
 
-/** No answer is started before Enter; errors are passed to the test. */
+/** Prevents answers before Enter, and passes errors to the test. */
 const prelude = `
   globalThis.wrong = [];
   addEventListener('error', ({ message }) => wrong.push(message));
@@ -118,7 +118,7 @@ const toolPass = `${begin}
   const told = bodies.at(-1).messages.filter(({ role }) => role === 'tool').map(({ content }) => content);
   return { results, told, answer: one('.message.assistant .body').textContent.trim(), wrong, address: location.hash };`;
 
-/** After a reload. */
+/** Runs after a reload. */
 const keptPass = `${begin}
   await until('shown', () => document.querySelectorAll('.call-result').length === 5);
   return [...document.querySelectorAll('.call-result')].map((result) => result.textContent);`;

@@ -1,5 +1,5 @@
 // The chat page's models, storage and context, in Chromium: the current engine stays in use until the next one is ready, a
-// conversation's model is loaded with the conversation, the page reports a full disk and loses nothing, and a full context
+// conversation's model is loaded with the conversation, a full disk is reported and no data is lost, and a full context
 // never leads to an error.
 
 import assert from 'node:assert/strict';
@@ -31,7 +31,7 @@ const { skip, browser, url: siteUrl } = useChat('chat-context');
 async function newContext(t) {
   const context = await browser().newContext({
     viewport: { width: 1280, height: 800 },
-    serviceWorkers: 'block', // it would serve the package's own engine
+    serviceWorkers: 'block', // a service worker would serve the package's own engine
   });
   /** @type {string[]} */
   const problems = [];
@@ -147,7 +147,7 @@ test('the model of a conversation is loaded with it', { skip }, async (t) => {
   await untilModel(page, 'other.gguf');
   await page.click('#new-chat');
   await page.reload();
-  await untilModel(page, 'other.gguf'); // the last model
+  await untilModel(page, 'other.gguf'); // the model that was used last
 });
 
 test('the browser is asked to keep the stored data once there is something to lose', {
@@ -349,7 +349,7 @@ test('31 turns and a long paste in a small context cause no error', {
     await said.or(offer).first().waitFor();
     if (!(await said.isVisible())) {
       offers++;
-      await page.keyboard.press('Enter'); // confirms
+      await page.keyboard.press('Enter'); // confirms the dialog
       await said.waitFor();
     }
     await page.evaluate(`say('Answer number ${turn}.'); end()`);

@@ -1,6 +1,6 @@
 // The chat page is killed at random moments while a model downloads and a question is typed: by a reload, a crash, a lost network,
 // a server that disconnects or rejects requests, a full disk. No input is lost, and no stored byte is downloaded twice. In
-// Chromium, with the package's engine and store. `make soak` does 200 kills; a normal test run does a twentieth.
+// Chromium, with the package's engine and store. `make soak` kills the page 200 times; a normal test run, a twentieth as often.
 
 import assert from 'node:assert/strict';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -25,7 +25,7 @@ const model = Buffer.concat([small, Buffer.alloc(CHUNKS * CHUNK_BYTES - small.le
 
 /** @typedef {import('playwright-core').Page} Page */
 
-/** Bytes of models that are stored, and whether one is whole. @param {Page} page */
+/** Returns the number of stored bytes of models, and whether a model is complete. @param {Page} page */
 const stored = (page) =>
   page.evaluate(async () => {
     const entry = '/wick-llm/models.js';
@@ -45,7 +45,7 @@ const crash = (page) =>
     page.goto('chrome://crash').catch(() => new Promise(() => {})),
   ]);
 
-/** A page that crashed at the moment of the load offers the model instead of loading it automatically. @param {Page} page */
+/** Waits for the model. A page that crashed while it was loading offers the model instead of loading it automatically. @param {Page} page */
 async function untilLoaded(page) {
   const isLoaded = "document.getElementById('model-name').textContent === 'slow.gguf'";
   await untilTrue(page, `${isLoaded} || !document.getElementById('retry-loading').hidden`);
@@ -143,7 +143,7 @@ test('killed while a model downloads: input is kept, and no stored part is fetch
         `${what}: requested from byte ${start}, but ${before.bytes} bytes are stored`,
       );
     if (!after.isWhole) continue;
-    // it is complete, so the next one begins
+    // the model is complete, so the next one begins
     wholes++;
     await untilLoaded(page);
     await page.click('#choose-model');

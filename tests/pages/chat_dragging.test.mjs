@@ -1,5 +1,5 @@
-// Dragged text: dropped into the message field it is inserted; elsewhere the page stays, even if the text is a link. With the mouse
-// in Chromium. The drivers of Firefox and WebKitGTK cannot finish a drag: tests/pages/chat_three_browsers.test.mjs checks which events
+// Dragged text is inserted if it is dropped into the message field; elsewhere, the page stays open, even if the text is a link. With
+// the mouse in Chromium. The drivers of Firefox and WebKitGTK cannot finish a drag: tests/pages/chat_three_browsers.test.mjs checks which events
 // the page leaves to these browsers.
 
 import assert from 'node:assert/strict';
@@ -10,7 +10,7 @@ import { untilTrue } from '../support/package.mjs';
 
 const { skip, openPage, url: siteUrl } = useChat('chat-dragging');
 
-/** Runs in the page: selects a word of the answer. @type {string} its middle, and that of the box and of the conversation */
+/** Runs in the page: selects a word of the answer, and returns the centres of the word, the message field and the conversation. @type {string} */
 const select = `(() => {
   const middle = ({ x, y, width, height }) => [x + width / 2, y + height / 2];
   const middleOf = (id) => middle(document.getElementById(id).getBoundingClientRect());

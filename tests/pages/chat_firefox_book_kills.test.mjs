@@ -1,6 +1,6 @@
-// Firefox is killed (SIGKILL) at random moments while a book is read; then it is started with the same profile. Its text is kept, and
-// no stored part is read twice. With the package's engine and the built-in model. `make soak` does 60 kills; a normal test run does
-// a twentieth. For Chromium: tests/pages/chat_book_kills.test.mjs.
+// Firefox is killed (SIGKILL) at random moments while a book is read, and restarted with the same profile. The book's text is kept, and
+// no stored part is read twice. With the package's engine and the built-in model. `make soak` kills Firefox 60 times; a normal test
+// run, a twentieth as often. For Chromium: tests/pages/chat_book_kills.test.mjs.
 
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -45,7 +45,7 @@ const look = `
   one('#open-books').click();
   await until('shelf', () => one('#books-dialog[open]') && one('#book-file'));
   const isRead = () => button('Ask: foxes.txt');
- /** Reading continues automatically if Firefox had a few seconds to store the request. */
+ /** Continues reading, unless it continues automatically because Firefox had a few seconds to store the request. */
   const goOn = async () => {
     await until('drawn', () => isRead() || button('Pause: foxes.txt') || button('Continue: foxes.txt'));
     button('Continue: foxes.txt')?.click();

@@ -1,6 +1,6 @@
-// Firefox is killed (SIGKILL) at random moments while a model downloads, an answer streams and a draft is typed; then it is started
-// with the same profile. No stored data is lost or downloaded twice. With an engine that answers automatically and the package's
-// store. `make soak` does 60 kills; a normal test run does a twentieth. For Chromium:
+// Firefox is killed (SIGKILL) at random moments while a model downloads, an answer streams and a draft is typed, and restarted with the
+// same profile. No stored data is lost or downloaded twice. With an engine that answers automatically and the package's store.
+// `make soak` kills Firefox 60 times; a normal test run, a twentieth as often. For Chromium:
 // tests/pages/chat_kills.test.mjs, tests/pages/chat_download_kills.test.mjs.
 
 import assert from 'node:assert/strict';
@@ -35,7 +35,7 @@ before(async () => {
 
 after(() => server.close());
 
-/** The stored data: rows of conversations, and bytes of the model. */
+/** Reads the stored data: rows of conversations, and the number of bytes of the model. */
 const look = `
   const { openModels } = await import('/wick-llm/models.js');
   const stored = async () => {

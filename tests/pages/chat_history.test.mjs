@@ -1,4 +1,4 @@
-// The browser's history in the chat page: Back and Forward switch between conversations, also in quick succession and to
+// The browser's history in the chat page: Back and Forward switch between conversations, even in quick succession and to
 // deleted or unknown ones, and no input is lost in the meantime. In Chromium, with a fake engine.
 
 import assert from 'node:assert/strict';
@@ -67,7 +67,7 @@ test('Back, Back and Forward at once: earlier navigation has no effect', {
       new MutationObserver((_, observer) => {
         if (!log.textContent?.includes('It is about foxes.')) return;
         observer.disconnect();
-        location.hash = rivers; // the first press is already superseded
+        location.hash = rivers; // by now, the first press of Back is superseded
         settle(undefined);
       }).observe(log, { childList: true, subtree: true });
     });
@@ -231,7 +231,7 @@ test('a visitor sees that the page is starting before its scripts have arrived',
   await going;
   await page.waitForSelector('#send:not([disabled])');
   await page.locator('#loading').waitFor({ state: 'hidden' });
-  const said = await page.innerText('#problem-text'); // the URL did not contain a model
+  const said = await page.innerText('#problem-text'); // the page's URL contained no valid model
   assert.equal(said, '“https://[” is not a model URL.');
 });
 
@@ -251,7 +251,7 @@ test('a duplicated tab does not share its draft and its answer', {
     await page.evaluate(`say('and ')`); // a new piece causes the earlier ones to be stored
   }
   const [twin] = await Promise.all([
-    page.waitForEvent('popup'), // it has a copy of the session storage, like a duplicate
+    page.waitForEvent('popup'), // the new tab has a copy of the session storage, like a duplicated one
     page.evaluate(() => void window.open(location.href)),
   ]);
   await twin.locator('#log[data-conversation]').waitFor();
@@ -261,6 +261,6 @@ test('a duplicated tab does not share its draft and its answer', {
   await page.evaluate(`say('the rest.'); end()`);
   await twin.locator('.body', { hasText: 'and the rest.' }).waitFor();
   await twin.close();
-  await page.reload(); // it receives its own draft immediately
+  await page.reload(); // the tab restores its own draft immediately
   await waitForPage(async () => (await page.inputValue('#prompt')) === 'A draft', 'the draft');
 });

@@ -1,6 +1,6 @@
 // Images and recordings in the chat page, in Chromium with the package's engine and the tiny models in vectors/vision: a model
-// with its mmproj file is chosen, images are attached, pasted and dropped, asked about, stored, exported, and available offline
-// after a reload; if the model does not support them, this is reported before anything is sent.
+// with its mmproj file is chosen, and images are attached, pasted, dropped, asked about, stored, exported, and available offline
+// after a reload. If the model does not support them, the page reports this before anything is sent.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -18,7 +18,7 @@ import { pngOf } from '../support/png.mjs';
 
 const shared = locate('shared');
 const folder = join(shared.path, 'vectors', 'vision');
-/** A microphone that beeps, which needs no permission prompt. */
+/** Simulates a microphone that beeps, without a permission prompt. */
 const launch = () =>
   launchOwnChromium(['--use-fake-device-for-media-stream', '--use-fake-ui-for-media-stream']);
 const { skip: noChromium, browser, url } = useChat('chat-images', { launch });
@@ -64,7 +64,7 @@ async function openPage(t, options = {}) {
 const named = (/** @type {string} */ name) =>
   `document.getElementById('model-name').textContent === '${name}' && !document.getElementById('send').disabled`;
 
-/** A model of the vectors, with its encoders, and short answers. @param {Page} page */
+/** Loads a model from the vectors with its encoders, and limits the length of answers. @param {Page} page */
 async function loadModel(page) {
   await page.setInputFiles('#attach-file', [
     file('text.gguf', readFileSync(join(folder, type.text_model)), ''),
@@ -284,7 +284,7 @@ test('the microphone: a recording is attached, heard again and asked about', {
   await takePicture(page, 'images-recorded');
   await assertAccessible(page);
   await page.focus('#prompt');
-  await page.keyboard.press('Enter'); // a recording without text is a question
+  await page.keyboard.press('Enter'); // a recording can be sent without text
   await page.locator('.message.assistant footer').waitFor();
   assert.equal(await page.locator('.message.user .body').innerText(), 'Transcribe this recording.');
   await page.locator('.message.user audio').waitFor();

@@ -145,7 +145,7 @@ test('the window has the colours that the user chose', { skip }, async (t) => {
     await page.click('#open-settings');
     await page.selectOption('#theme', theme);
     await page.getByRole('button', { name: 'Done' }).click();
-    await untilTrue(page, `${colour} === '${wanted}'`); // it is stored first, then shown
+    await untilTrue(page, `${colour} === '${wanted}'`); // the colour is stored before it is shown
   }
   await page.emulateMedia({ colorScheme: 'dark' });
   assert.equal(await page.evaluate(colour), '#faf9f7', 'the user chose light');

@@ -38,7 +38,7 @@ async function goTo(page, name, key = 'Shift+Tab') {
   }
 }
 
-/** The model answers what was sent. @param {Page} page @param {number} count of questions so far @param {string} text */
+/** Makes the model answer the message that was sent. @param {Page} page @param {number} count of questions so far @param {string} text */
 async function answer(page, count, text) {
   await untilTrue(page, `asked.length === ${count}`);
   await page.evaluate(`say(${JSON.stringify(text)}); end()`);

@@ -1,5 +1,5 @@
 // Kills the chat page at random moments, and performs random actions in two of its tabs: typed text must not be lost. Runs in
-// Chromium, with an engine that answers automatically. `make soak` does 200 kills and 200 steps; a normal test run does a twentieth.
+// Chromium, with an engine that answers automatically. `make soak` performs 200 kills and 200 actions; a normal test run, a twentieth.
 
 import assert from 'node:assert/strict';
 import { resolve } from 'node:path';
@@ -33,7 +33,7 @@ after(async () => {
 
 /** @typedef {import('playwright-core').Page} Page */
 
-/** xorshift32: numbers from 0 to 1. @param {number} seed */
+/** Generates numbers from 0 to 1 (xorshift32). @param {number} seed */
 function randomFrom(seed) {
   let state = (seed * 2654435761 + 88172645) >>> 0 || 1;
   return () => {
@@ -82,7 +82,7 @@ test('killed at random moments: no question, draft or visible answer is lost', {
   const context = await browser.newContext({ serviceWorkers: 'block' });
   t.after(() => context.close());
   const random = randomFrom(soakSeed);
-  /** Questions that were stored, as the page has shown. @type {string[]} */
+  /** Questions that the page has shown as stored. @type {string[]} */
   const asked = [];
   let page = await openStub(context, server.url, { script });
   const rounds = soakCount(200);
@@ -94,7 +94,7 @@ test('killed at random moments: no question, draft or visible answer is lost', {
     if (isSent) {
       await page.locator('.message.user .body', { hasText: text }).waitFor();
       asked.push(text);
-      // sometimes immediately, before it is stored
+      // sometimes the page is killed immediately, before the answer is stored
       if (random() < 0.7) {
         await new Promise((settle) => setTimeout(settle, random() * 500));
         const { turns } = await readAll(page);
@@ -293,7 +293,7 @@ const act = (page, kind, where, text) =>
       const until = async (/** @type {() => any} */ find) => {
         for (let tries = 0; tries < 50; tries++, await wait()) if (find()) return find();
       };
-      /** A button of a conversation's actions. @param {RegExp} name */
+      /** Finds a button among a conversation's actions. @param {RegExp} name */
       const actionOf = async (name) => {
         const more = anyOf('#conversation-list .more');
         const id = more?.closest('li')?.dataset.id;

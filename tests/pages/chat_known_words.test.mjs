@@ -1,5 +1,5 @@
-// The chat page constrains the built-in model's answers to known words: with the package's engine and the built-in model, whose
-// answer the test replaces if it needs an invented word. Without the word list, answers are unchanged.
+// The chat page constrains the built-in model's answers to known words. Runs with the package's engine and the built-in model; tests
+// that need an invented word replace the model's answer. Without the word list, answers are unchanged.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

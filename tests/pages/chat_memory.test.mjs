@@ -1,5 +1,5 @@
-// The chat page's memory: a question and its answer are forgotten and restored, with a fake engine; the words of an
-// answer, and the tree over the map of pages, with the package's engine and the built-in model.
+// The chat page's memory: forgetting and restoring a question and its answer, with a fake engine; the alternative words of
+// an answer, and the tree above the map of pages, with the package's engine and the built-in model.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -117,7 +117,7 @@ const holdStates = `new Promise((settle, fail) => {
   };
 })`;
 
-/** Runs in the page: settles after the waiting writes. */
+/** Runs in the page: settles after the pending writes. */
 const afterStates = `new Promise((settle, fail) => {
   const opening = indexedDB.open('wick-chat-states', 1);
   opening.onerror = fail;
@@ -199,7 +199,7 @@ test('a reload right after the click loses nothing, even before the code is load
   await talk(page, 'Second', 'Two.');
   /** @param {() => Promise<void>} click @param {string[]} texts */
   const reloadAfter = async (click, texts) => {
-    await page.route(code, () => {}); // it never arrives
+    await page.route(code, () => {}); // the script never arrives
     await click();
     await page.unroute(code);
     await page.reload();
@@ -296,7 +296,7 @@ test('a permanently forgotten turn is neither stored nor exported', {
   await threeTurns(page);
   await forget(page, 1);
   const erase = page.getByRole('button', { name: 'Forget permanently' });
-  await erase.dblclick(); // which does not count
+  await erase.dblclick(); // the second click is not a confirmation
   await page.getByRole('button', { name: 'Bring back' }).waitFor();
   await page.getByRole('button', { name: 'Really?' }).click();
   await untilKept(page, ({ turns }) => !/Second|Two/.test(JSON.stringify(turns)));
@@ -370,7 +370,7 @@ test('another tab forgets during an answer: the answer is completed, and the nex
   await ask(page, 'Second');
   await page.evaluate("say('Half')");
   await page.getByText('Half', { exact: true }).waitFor();
-  await untilTrue(page, "setTimeout(() => say(' and'), 300) && true"); // it is stored in the meantime
+  await untilTrue(page, "setTimeout(() => say(' and'), 300) && true"); // the answer is stored in the meantime
   await page.getByText('Half and', { exact: true }).waitFor();
   const other = await page.context().newPage();
   await other.goto(page.url());
@@ -501,7 +501,7 @@ test('the tree of a conversation shows the pages that its branches share', {
   assert.match(facts[0], /^[1-9]\d* pages?: [1-9]\d* shared$/);
   assert.match(facts[1], /\d+ own|\d pages?$/);
   assert.match(facts[2], /\d+ own|\d pages?$/);
-  // the page shows the engine's pages: both branches begin with the same ones, and diverge
+  // the page shows the engine's KV pages: both branches begin with the same ones, then diverge
   const [one, two] = /** @type {{pages: number[]}[]} */ (
     await page.evaluate(`(async () => {
       const question = { role: 'user', content: document.querySelector('.message.user .body').innerText };
@@ -531,7 +531,7 @@ test('the tree of a conversation shows the pages that its branches share', {
   assert.equal(await page.locator('#memory-dialog').isVisible(), false);
 });
 
-/** The windows of a phone, and of a desktop at 200%. */
+/** The window sizes of a phone, and of a desktop at 200%. */
 const sizes = {
   desktop: [1280, 800],
   phone: [390, 780],
@@ -607,7 +607,7 @@ const wholePass = `
 /** @param {{alternatives: number, lines: string[], gone: string, back: string}} found */
 function assertPassed({ alternatives, lines, gone, back }) {
   assert.equal(alternatives, 8);
-  assert.ok(lines.length >= 2); // and answers that were started before Enter
+  assert.ok(lines.length >= 2); // includes answers that were started before Enter
   assert.match(lines.join(), /pages?/);
   assert.deepEqual([gone, back], [line, 'What is Wick?']);
 }

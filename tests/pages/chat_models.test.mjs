@@ -69,7 +69,7 @@ async function ask(page, text = 'What is Wick?') {
   await page.locator('.message.assistant footer').nth(count).waitFor();
 }
 
-/** Bytes of models that the store has. @param {Page} page */
+/** Returns the number of stored bytes of models. @param {Page} page */
 const storedBytes = (page) =>
   page.evaluate(async () => {
     const entry = '/wick-llm/models.js';

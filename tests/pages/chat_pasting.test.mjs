@@ -1,5 +1,5 @@
 // Long text pasted into the message field appears immediately at the caret, is stored as a draft, and can be turned into a book. If
-// it is too long for a message, this is reported, and the typed text stays. With the keyboard in Chromium; for Firefox and WebKitGTK,
+// the text is too long for a message, the page reports this and keeps the typed text. With the keyboard in Chromium; for Firefox and WebKitGTK,
 // tests/pages/chat_three_browsers.test.mjs dispatches the event.
 
 import assert from 'node:assert/strict';

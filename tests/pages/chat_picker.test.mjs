@@ -152,7 +152,7 @@ test('sizes of the recommended models follow from their shapes', () => {
     const bytes = models.find((one) => one.id === id)?.bytes ?? 0;
     assert.ok(bytes / 1e6 < megabytes && bytes / 1e6 > 0.97 * megabytes, `${id}: ${bytes}`);
   }
-  // as GitHub's FuJacob/cotabby#245 reports about the hub: more types than a typical mix has
+  // as reported in GitHub's FuJacob/cotabby#245: a file on the hub with more weight types than a typical mix
   const real = 532_517_120;
   const qwen = models.find((one) => one.id === 'qwen3.5-0.8b')?.bytes ?? 0;
   assert.ok(qwen < real && qwen > 0.95 * real, `${qwen}`);
@@ -311,7 +311,7 @@ describe('in the page', { skip }, () => {
     await takePicture(page, 'models-listed');
     await page.check('[value="wick"]');
     await card.waitFor({ state: 'detached' });
-    // immediately, without the card: it is checked first, and loaded only if the user insists
+    // chosen immediately, before its card is shown: the model is checked first, and loaded only if the user insists
     await page.evaluate(`for (const one of ['[value="smollm2-360m"]', '#load-model'])
       document.querySelector(one).click();`);
     await card.getByText('It does not run here').waitFor();

@@ -1,4 +1,4 @@
-// The chat page's promises (docs/chat-promises.md) have tests: promises.tsv lists them, and they exist.
+// Each promise of the chat page (docs/chat-promises.md) has tests: promises.tsv lists them, and they exist.
 
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
@@ -24,7 +24,7 @@ const rowsOf = (table) =>
     .map((line) => line.split('\t'))
     .map(([promise, file, title]) => ({ promise, file, title }));
 
-/** @param {string} document @returns {string[]} its promises; one that begins with "…" continues the one above */
+/** @param {string} document @returns {string[]} its promises; text that begins with "…" continues the promise above it */
 function promisesOf(document) {
   let whole = '';
   return [

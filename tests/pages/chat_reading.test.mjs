@@ -1,5 +1,5 @@
-// Parts around the chat page's answers: the model's reasoning, folded with its time; its current
-// activity; the theme; the list of keyboard shortcuts. In Chromium, with an engine whose output the
+// Elements around the chat page's answers: the model's reasoning, collapsed and with its duration; its
+// current activity; the theme; the list of keyboard shortcuts. In Chromium, with an engine whose output the
 // test controls.
 
 import assert from 'node:assert/strict';
@@ -55,7 +55,7 @@ test('the activity line shows reading, then writing with its speed', {
   const live = page.locator('#live');
   await untilTrue(page, 'globalThis.prefill !== undefined');
   await page.evaluate('prefill({ done: 128, total: 2048 })');
-  // on a slow machine, the text already has a time
+  // on a slow machine, the text already contains the remaining time
   await live.getByText(/^Reading 128 of 2048 tokens(, about \d+ s left)?$/).waitFor();
   await untilTrue(page, 'performance.now() > 1500');
   await page.waitForTimeout(800);
@@ -107,7 +107,7 @@ test('a damaged conversation file can be chosen again; a drawer that becomes a l
   await page.click('#open-list');
   await page.setViewportSize({ width: 1280, height: 800 });
   await page.locator('body.with-list').waitFor();
-  await page.evaluate('new Promise((settle) => setTimeout(settle, 100))'); // its events arrive later
+  await page.evaluate('new Promise((settle) => setTimeout(settle, 100))'); // the element's events arrive later
   assert.equal(await page.getAttribute('#open-list', 'aria-expanded'), 'true');
 });
 
@@ -121,7 +121,7 @@ test('the theme follows the system or the user’s choice, which is kept', {
   await page.click('#open-settings');
   await page.selectOption('#theme', 'dark');
   await page.click('#settings-form [value=save]');
-  await untilTrue(page, `${colour} !== '${light}'`); // it is stored first, then shown
+  await untilTrue(page, `${colour} !== '${light}'`); // the theme is stored before it is shown
   const dark = await back();
   await page.reload();
   assert.equal(await back(), dark);
@@ -225,7 +225,7 @@ test('only the system prompt of the open conversation is shown', { skip }, async
 test('text becomes a block that it cannot close; other content is rejected', async () => {
   assert.equal(asBlock('a.py', 'print(1)'), 'a.py:\n```py\nprint(1)\n```');
   assert.equal(asBlock('notes', 'x\n```\ny\n'), 'notes:\n````\nx\n```\ny\n````');
-  const many = asBlock('many', '```` '.repeat(200_000)); // more than a call can have arguments
+  const many = asBlock('many', '```` '.repeat(200_000)); // more than the number of arguments that a call can have
   assert.ok(many.startsWith('many:\n`````\n````'));
   assert.equal(asBlock('a\nb.md', ''), 'a b.md:\n```md\n\n```');
   assert.equal(await textOf(new Blob(['höher'])), 'höher');

@@ -120,7 +120,7 @@ test('during an answer, complete code blocks are highlighted, the unfinished one
 });
 
 test('no part of an answer loads, runs or looks like the page', { skip }, async (t) => {
-  const page = await openPage(t, { expected: /^Executing inline event handler/ }); // reported and blocked while it is sanitised
+  const page = await openPage(t, { expected: /^Executing inline event handler/ }); // the browser reports and blocks the handler while the answer is sanitised
   /** @type {string[]} */
   const asked = [];
   page.on('request', (request) => {

@@ -237,7 +237,7 @@ test('with a full disk, writes wait in order, and are made once there is space',
   keeper.forget('draft');
   assert.equal(keeper.waiting, 2, 'only the last write of a key is made');
   assert.deepEqual(troubles, ['QuotaExceededError']);
-  await keeper.add(async () => {}, 'last'); // it waits for space, the page does not
+  await keeper.add(async () => {}, 'last'); // the write waits for space, but the page does not
   keeper.forget('last');
   isFull = false;
   keeper.retry();

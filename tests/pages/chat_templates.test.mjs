@@ -60,7 +60,7 @@ test('a model without a template continues the text; Stop, Continue and reload',
   await page.click('#open-settings');
   await page.fill('[name=maxTokens]', '8');
   await page.click('#settings-form [value=save]');
-  await page.fill('#prompt', `${begun} `); // a space at the end is not a word
+  await page.fill('#prompt', `${begun} `); // the trailing space is not a word
   await page.getByRole('button', { name: 'Generate' }).click();
   await page.locator('.continue').waitFor();
   const kept = await untilTurns(page, (turns) => turns.some(({ state }) => state === 'length'));

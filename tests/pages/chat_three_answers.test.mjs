@@ -8,7 +8,7 @@ import { before } from 'node:test';
 import { areWordsRead, saying, writePlainModel } from '../support/chat_real.mjs';
 import { runPasses, testInBoth, useReal } from '../support/two_browsers.mjs';
 
-/** The URL contains the engine's output that replaces the model's, and the replacement of the word list. */
+/** Takes the output that replaces the model's, and the replacement of the word list, from the URL. */
 const replacing = `
   const wanted = new URLSearchParams(location.search);
   const replies = {
@@ -33,7 +33,7 @@ before(() => writePlainModel(resolve(site, 'plain.gguf')));
 /** @param {string} said @param {string} [list] */
 const saysTo = (said, list = '') => `${url()}?${new URLSearchParams({ says: said, list })}`;
 
-/** The word list is read at a moment without an event. */
+/** Waits for the word list, which is loaded without an event. */
 const untilListed =
   'await listed; await new Promise((settle) => setTimeout(settle, 300)); await until("saying", () => globalThis.isSaying);';
 const untilWordsRead = `await until('words', () => ${areWordsRead}); ${untilListed}`;
@@ -158,7 +158,7 @@ testInBoth(
   (visit) => runPasses(visit, `${url()}?ahead`, ahead),
 );
 
-/** The kept turns do not depend on the length of an answer, and no answer reaches an invented word. */
+/** Limits answers, so that the kept turns do not depend on an answer's length, and no answer contains an invented word. */
 const dropping = `
   one('#new-chat').click();
   await setting('maxTokens', '8');

@@ -8,7 +8,7 @@ import { begin } from '../support/chat_steps.mjs';
 import { testInBoth, useReal } from '../support/two_browsers.mjs';
 
 const { site, url } = useReal('chat-three-books');
-/** Another origin: it has nothing that is stored by the first one. @type {Awaited<ReturnType<typeof serve>>} */
+/** Another origin, which has no access to the data of the first one. @type {Awaited<ReturnType<typeof serve>>} */
 let elsewhere;
 
 before(async () => {

@@ -1,4 +1,4 @@
-// The promises of the chat page, in Firefox and WebKitGTK, with a fake engine: nothing is lost, versions, the list, a full
+// The promises of the chat page, in Firefox and WebKitGTK, with a fake engine: saved data, versions, the list, a full
 // context, models, parts of an answer, a full disk. More thorough tests in Chromium: tests/pages/conversations.test.mjs and
 // tests/pages/chat_*.test.mjs. A full disk is simulated in Firefox by a preference, in WebKitGTK by storage that fails.
 
@@ -12,7 +12,7 @@ import { runPasses, useStub, visitsOfFirefox, visitsOfWebKit } from '../support/
 
 const { url } = useStub('chat-three-browsers');
 
-/** Each runs in a separate page with the same profile, and its result is compared. @type {[name: string, script: string, wanted: object][]} */
+/** Scripts that run in separate pages with the same profile, and their expected results. @type {[name: string, script: string, wanted: object][]} */
 const passes = [
   [
     'versions, Stop, Continue, a system prompt, requesting persistent storage',
@@ -124,7 +124,7 @@ const passes = [
     one('#new-chat').click();
     const empty = location.hash;
     const { length } = history;
-    one('#new-chat').click(); // from an empty conversation to another
+    one('#new-chat').click(); // switches from one empty conversation to another
     const isSame = history.length === length;
     const last = location.hash;
     const leads = async (how, wanted) => {
@@ -173,7 +173,7 @@ const passes = [
     return { refused, asked, left };`,
     {
       ...{ refused: 'picture.png', asked: ['What does it print?\n\na.py:\n```py\nprint(1)\n```'] },
-      // passed to the browser, which inserts text and opens links
+      // these events are left to the browser, which inserts text and opens links
       left: { prompt: [true, true], search: [true, true], log: [false, false] },
     },
   ],
@@ -202,7 +202,7 @@ const passes = [
     type('');
     await until('stored', async () => !(await readAll()).drafts.some(({ text }) => text.includes('typed')));
     return { isLeft, isThere, caret, stays };`,
-    // short text is passed to the browser, which inserts it
+    // short text is left to the browser, which inserts it
     { isLeft: [true, false, false], isThere: true, caret: 81_008, stays: 'What was typed' },
   ],
   [
@@ -383,7 +383,7 @@ const passes = [
   ],
 ];
 
-/** After a script that fills the storage and sets \`empty\`, which empties it again. @param {string} fill */
+/** Runs after a script that fills the storage and sets \`empty\`, a function that empties it again. @param {string} fill */
 const fullPass = (fill) => `
   one('#new-chat').click();
   await talk('Before', 'There is room.');
@@ -431,7 +431,7 @@ const sizes = { landscape: [844, 390], zoomed: [640, 400], phone: [390, 780] };
 const wide = "'A long line of code that does not fit. '.repeat(9)";
 const said = `'Some \`code\`, $x^2$:\\n\\n\`\`\`js\\n' + ${wide} + '\\n\`\`\`\\n\\n| a | b |\\n|---|---|\\n| ' + ${wide} + ' | 2 |'`;
 
-/** Each is checked in every size, and by axe in the last one. @type {Record<string, string>} */
+/** The states of the page that are checked in every size, and with axe in the last one. @type {Record<string, string>} */
 const states = {
   conversation: `one('#new-chat').click();
     submit('A question');
@@ -448,7 +448,7 @@ const states = {
     "one('#settings-dialog').close(); one('#open-books').click(); await until('shelf', () => one('#books-dialog[open]'));",
 };
 
-/** Finds elements wider than the window, and whether the message field is in it. */
+/** Finds elements wider than the window, and tests whether the message field is visible. */
 const findOutside = `
   const problems = [];
   const root = document.documentElement;
@@ -469,7 +469,7 @@ async function looksRight(run, resize) {
       const found = await run(`${begin}\n${findOutside}`);
       assert.deepEqual(found.problems, [], `${state}, ${size}`);
       const isSo = found.height === height && found.width >= width && found.width < width + 80;
-      assert.ok(isSo, `${size}: ${found.width} x ${found.height}`); // no window of WebKitGTK is narrower than 447
+      assert.ok(isSo, `${size}: ${found.width} x ${found.height}`); // windows in WebKitGTK are at least 447 pixels wide
     }
     assert.deepEqual(await run(`${begin}\n${findViolations}`), [], state);
   }

@@ -7,7 +7,7 @@ import { resolve } from 'node:path';
 import { before } from 'node:test';
 import { runPasses, testInBoth, useStub } from '../support/two_browsers.mjs';
 
-/** Delays the package until the test releases it, so that the page's scripts do not run before. */
+/** Delays the package until the test releases it, so that the page's scripts do not run earlier. */
 const holding = `
   if (location.search.includes('held')) await new Promise((settle) => { globalThis.release = settle; });`;
 
@@ -134,7 +134,7 @@ const twins = `
     return (await rows('drafts')).some(({ text }) => text === 'A draft') &&
       (await rows('turns')).some(({ content }) => content.startsWith('Half'));
   });
-  const twin = await open(tab); // it has a copy of the session storage, as a duplicate has
+  const twin = await open(tab); // the new tab has a copy of the session storage, like a duplicated one
   await until('the twin', () => isReady(twin));
   await until('told', () => one('.message.assistant footer', twin)?.textContent.includes('in another tab'));
   const found = { box: one('#prompt', twin).value, goesOn: Boolean(one('.continue', twin)) };

@@ -36,7 +36,7 @@ const listing = `
 
 const searching = `${listing}
   one('#new-chat').click();
-  await askReal('What is Wick?'); // its speed is measured
+  await askReal('What is Wick?'); // the model's speed is measured
   one('#choose-model').click();
   const row = (text) => until(text, () => all('#found .row').find((one) => one.textContent.includes(text)));
   type('tiny', one('#model-url'));
@@ -60,7 +60,7 @@ const list = `
   choose('smollm2-135m');
   const card = await judged('It fits: it needs 11 MB');
   const speed = /about \\d+ tokens\\/s/.test(card.textContent);
-  choose('smollm2-360m'); // it is checked again, and loaded only if the user insists
+  choose('smollm2-360m'); // the model is checked again, and loaded only if the user insists
   one('#load-model').click();
   await judged('It does not run here');
   const stays = one('#model-dialog').open;

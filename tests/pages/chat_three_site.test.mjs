@@ -1,5 +1,5 @@
-// The site in Firefox and WebKitGTK: below a path on a host without headers, isolated by the chat's service worker, and its
-// documentation. More thorough tests in Chromium: tests/pages/site.test.mjs.
+// The site in Firefox and WebKitGTK: served under a path on a host that sets no headers, isolated by the chat's service worker;
+// also tests its documentation. More thorough tests in Chromium: tests/pages/site.test.mjs.
 
 import assert from 'node:assert/strict';
 import { after, before } from 'node:test';
@@ -35,7 +35,7 @@ const begin = `
   const one = (selector) => document.querySelector(selector);
   const all = (selector) => [...document.querySelectorAll(selector)];`;
 
-/** When each page is ready. @type {Record<string, string>} */
+/** The condition under which each page is ready. @type {Record<string, string>} */
 const ready = {
   Forks: "one('#begin').getAttribute('aria-disabled') !== 'true'",
   Benchmark: "one('#run') !== null",
@@ -92,7 +92,7 @@ const searching = `${begin}
     one('#search').dispatchEvent(new Event('input', { bubbles: true }));
   };
   const says = (text) => until(text, () => one('#search-state').textContent.includes(text));
-  type('saltt'); // with a typing error
+  type('saltt'); // a typing error
   const { href } = await until('found', () => all('#results a').find((one) => one.textContent.includes('Tenants: salt')));
   type('model '.repeat(3000));
   await says('12 sections');

@@ -211,7 +211,7 @@ test('malicious calls are shown as text and reported, have no effect, and are ke
   await allowTools(page);
   await ask(page, 'Do your worst');
   const began = Date.now();
-  // in two replies, as one has at most 16 calls
+  // in two replies, because a reply has at most 16 calls
   for (const [index, some] of [hostile.slice(0, 9), hostile.slice(9)].entries()) {
     await page.evaluate((calls) => {
       const stub = /** @type {any} */ (globalThis);

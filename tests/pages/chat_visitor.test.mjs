@@ -85,7 +85,7 @@ async function ask(page, text) {
   await assertAlive(page, text);
 }
 
-/** The visitor's detours, by the number of the question after which each is taken. @type {Record<number, (page: Page) => Promise<unknown>>} */
+/** The visitor's detours, each with the number of the question that it follows. @type {Record<number, (page: Page) => Promise<unknown>>} */
 const detours = {
   3: (page) => lastAnswer(page).locator('.regenerate').click(),
   6: async (page) => {

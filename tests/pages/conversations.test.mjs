@@ -1,4 +1,4 @@
-// The chat page keeps everything: the list of conversations, drafts, interrupted answers, and changes in other tabs.
+// The chat page saves everything: the list of conversations, drafts, interrupted answers, and changes from other tabs.
 // In Chromium, with a fake engine; once in Firefox and WebKitGTK, with the package's engine.
 
 import assert from 'node:assert/strict';
@@ -159,7 +159,7 @@ test('on a phone the list is a drawer, which Escape closes', {
   await takePicture(page, 'conversations-phone');
   await page.keyboard.press('Escape');
   await page.locator('#conversation-list').waitFor({ state: 'hidden' });
-  await page.waitForSelector('#open-list[aria-expanded=false]'); // reported after the drawer has closed
+  await page.waitForSelector('#open-list[aria-expanded=false]'); // the attribute changes after the drawer has closed
   await page.click('#open-list');
   await page.getByRole('link', { name: 'A question' }).click();
   await page.locator('#conversation-list').waitFor({ state: 'hidden' });
@@ -178,7 +178,7 @@ test('a click in the list counts even if the list is redrawn while the button is
   await page.getByRole('link', { name: 'First' }).hover();
   await page.mouse.down();
   await page.locator('#search').dispatchEvent('input');
-  await page.waitForTimeout(300); // until it is redrawn
+  await page.waitForTimeout(300); // waits until the list is redrawn
   await page.mouse.up();
   await page.locator('#conversation-list').waitFor({ state: 'hidden' });
   await page.locator('.message.user', { hasText: 'First' }).waitFor();
@@ -348,7 +348,7 @@ test('after the page was closed, a question and a partial answer are kept, and t
   assert.match(begun, /^Once upon/);
   await third.evaluate("say(' there was'); end('length')");
   await third.getByText('the answer reached the length limit').waitFor();
-  // twice, before it is known whether there is room
+  // clicks twice, before the page knows whether there is space
   await third.getByRole('button', { name: 'Continue' }).evaluate((/** @type {any} */ button) => {
     button.click();
     button.click();
@@ -393,7 +393,7 @@ test('two tabs see each other: questions, answers while they stream, and the end
   await third.getByLabel('Title').fill('Renamed');
   await third.keyboard.press('Enter');
   await untilListed(other, ['Renamed']);
-  // both ask after the same message, which creates two versions
+  // both tabs ask a question after the same message, which creates two versions
   await Promise.all([ask(other, 'From the one'), ask(third, 'From the other')]);
   for (const tab of [other, third]) await tab.evaluate("say('Answer'); end()");
   await untilKept(

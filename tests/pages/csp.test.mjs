@@ -62,7 +62,7 @@ const browsers = {
   },
 };
 
-/** The actions of each page under its policy: steps, and what is true after each. @type {Record<string, [string, string][]>} */
+/** The steps that each page performs under its policy, each with a condition that is then true. @type {Record<string, [string, string][]>} */
 const uses = {
   chat: [
     ['undefined', "!document.getElementById('send').disabled"],

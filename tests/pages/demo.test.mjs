@@ -1,5 +1,5 @@
-// `make demo` from a visitor's view: the page's own model answers immediately, SmolLM2-135M is one click away on the same
-// server, and is loaded from the store at the next visit. In Chromium, with the package's engine.
+// `make demo` as a visitor sees it: the page's own model answers immediately; SmolLM2-135M is one click away on the same
+// server, and is loaded from the store on the next visit. In Chromium, with the package's engine.
 
 import assert from 'node:assert/strict';
 import { resolve } from 'node:path';

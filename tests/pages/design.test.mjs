@@ -1,5 +1,5 @@
-// The design system: its contrast, its two ways to select the dark theme, and that the pages' styles take their sizes from it. The page
-// that shows it is tested in site.test.mjs.
+// The design system: its contrasts, the two ways to select the dark theme, and the sizes, which the pages' styles take from it. The
+// page that documents it is tested in site.test.mjs.
 
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';

@@ -1,4 +1,4 @@
-// The documentation's search: questions as users type them, and the page whose section is the first result.
+// The documentation's search: queries that users type, and the page that contains the first result.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

@@ -93,7 +93,7 @@ test('stopping keeps the focus and the text, which can be forked', {
     new MutationObserver((_, observer) => {
       if (stop.getAttribute('aria-disabled') === 'true') return;
       observer.disconnect();
-     begin.click(); // ignored while they are generated
+     begin.click(); // ignored while the stories are generated
       stop.focus();
       settle();
     }).observe(stop, { attributes: true });
@@ -103,7 +103,7 @@ test('stopping keeps the focus and the text, which can be forked', {
   await page.keyboard.press('Enter');
   await page.waitForSelector(isOn('begin'));
   assert.equal(await focusOf(page), 'stop');
-  await page.keyboard.press('Enter'); // there is nothing to stop
+  await page.keyboard.press('Enter'); // no story is being generated
   assert.equal(await page.locator('article').count(), 3);
   await page.locator('article:first-child button:enabled').click();
   await page.waitForSelector('article:nth-child(4) button:enabled');

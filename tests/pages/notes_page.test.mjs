@@ -1,5 +1,5 @@
-// The notes page: searching thousands of notes by meaning and by words; new, changed and removed notes; a pause, a reload, two tabs,
-// a full disk, offline use; files that are not notes; models that are not embedders. In Chromium, and the main functions in Firefox
+// The notes page: searching thousands of notes by meaning and by keyword; new, changed and removed notes; a pause, a reload, two tabs,
+// a full disk, offline use; files that are not notes; models that are not embedders. In Chromium; the main functions also in Firefox
 // and WebKitGTK. Screenshots (light, dark, phone) are written to build/screenshots.
 
 import assert from 'node:assert/strict';
@@ -122,7 +122,7 @@ describe('passages', () => {
     assert.equal(long.map(({ text }) => text).join(' '), words);
     const foxes = passagesOf('🦊'.repeat(5000)); // no word boundaries
     assert.equal(foxes.map(({ text }) => text).join(''), '🦊'.repeat(5000));
-    for (const { text } of foxes) encodeURIComponent(text); // throws within a character
+    for (const { text } of foxes) encodeURIComponent(text); // throws if the text begins or ends inside a character
     for (const [line, heading] of [
       ['# a  #  b ##', 'a  #  b'],
       ['## C#', 'C#'],
@@ -133,7 +133,7 @@ describe('passages', () => {
         passagesOf(`${line}\nx`),
         heading === undefined ? [{ heading: '', text: `${line}\nx` }] : [{ heading, text: 'x' }],
       );
-    const wide = `# a${' '.repeat(400_000)}b`; // took minutes
+    const wide = `# a${' '.repeat(400_000)}b`; // once took minutes
     assert.deepEqual(
       passagesOf(wide).map(({ text }) => text),
       ['# a', 'b'],
@@ -143,7 +143,7 @@ describe('passages', () => {
 
 test('for text pasted into the search box, only its first words are searched, each once', () => {
   assert.equal(firstWords('  the  KV cache the '), 'the KV cache');
-  assert.equal(firstWords('a '.repeat(3000)), 'a'); // took half a minute
+  assert.equal(firstWords('a '.repeat(3000)), 'a'); // once took half a minute
   const words = Array.from({ length: 100 }, (_, index) => `w${index}`);
   assert.equal(firstWords(words.join('\n')), words.slice(0, 32).join(' '));
   assert.equal(firstWords('x'.repeat(1e6)).length, 2000);
@@ -387,7 +387,7 @@ test('a full disk is reported; the existing index is searched, and indexing cont
   }
   await devtools.send('Storage.overrideQuotaForOrigin', { origin });
   await choose(page, folder, /3 notes, 1,803 passages\. 1 new/);
-  await page.locator('#embedding-problem').waitFor({ state: 'hidden' }); // it continues automatically
+  await page.locator('#embedding-problem').waitFor({ state: 'hidden' }); // embedding continues automatically
   await whole(page);
   assert.equal(await page.locator('.problem:visible').count(), 0);
   await page.reload();

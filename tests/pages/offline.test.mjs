@@ -1,5 +1,5 @@
-// The chat page offline: its files and the model are cached, still isolated, and never older than the
-// server's files.
+// The chat page offline: its files and the model are cached, the page stays isolated, and cached files
+// are never older than the server's.
 
 import assert from 'node:assert/strict';
 import { appendFileSync, copyFileSync, existsSync, readFileSync, rmSync } from 'node:fs';
@@ -42,7 +42,7 @@ async function newPage(t) {
 /** @param {Page} page */
 const waitUntilReady = (page) => page.waitForSelector('#send:not([disabled])');
 
-/** In a new conversation: the last visit's is remembered. @param {Page} page */
+/** Asks in a new conversation, because the page opens the last visit's. @param {Page} page */
 async function ask(page) {
   await page.click('#new-chat');
   await page.fill('#prompt', 'What is Wick?');
@@ -83,7 +83,7 @@ test('a new build is used immediately, and then cached', {
   await page.reload();
   await untilTrue(page, 'globalThis.isNew');
   await untilTrue(page, isKept);
-  // the older one is removed when the new worker is activated
+  // the older cache is removed when the new worker is activated
   await untilTrue(page, 'caches.keys().then((names) => names.length === 1)');
   await server.close();
   await page.reload();
@@ -229,7 +229,7 @@ async function badAnswers(t, newTab, answers = Object.entries(notModels)) {
     response.setHeader('Access-Control-Allow-Origin', '*');
     response.setHeader('Cross-Origin-Resource-Policy', 'cross-origin');
     if (request.headers.range === undefined) answer(response);
-    else response.writeHead(404).end(); // a broken download stays broken
+    else response.writeHead(404).end(); // so that a broken download cannot be resumed
   });
   await new Promise((settle) => badServer.listen(0, '127.0.0.1', () => settle(undefined)));
   t.after(() => {
@@ -238,7 +238,7 @@ async function badAnswers(t, newTab, answers = Object.entries(notModels)) {
     return server.close();
   });
   const { port } = /** @type {import('node:net').AddressInfo} */ (badServer.address());
-  /** @param {string} file @param {string} model that is used at the end @param {(tab: Tab) => Promise<void>} [use] */
+  /** @param {string} file @param {string} model used at the end @param {(tab: Tab) => Promise<void>} [use] */
   const visit = async (file, model, use) => {
     const tab = await newTab();
     const address = encodeURIComponent(`http://127.0.0.1:${port}/${file}`);
@@ -262,7 +262,7 @@ async function badAnswers(t, newTab, answers = Object.entries(notModels)) {
   }
   answer = (response) => {
     response.writeHead(200, { 'Content-Length': good.length });
-    response.write(good.subarray(0, good.length / 2)); // and nothing else
+    response.write(good.subarray(0, good.length / 2)); // the rest is never sent
   };
   const { kept } = await visit('half.gguf', 'Wick 4.2M', async (tab) => {
     const facts = `document.getElementById('loading').innerText`;

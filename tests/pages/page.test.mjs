@@ -1,4 +1,4 @@
-// The chat page in Chromium as a person uses it; in Firefox and WebKitGTK it loads and answers once.
+// The chat page in Chromium, used like a person would; in Firefox and WebKitGTK, it loads and answers once.
 // Screenshots are written to build/screenshots.
 
 import assert from 'node:assert/strict';
@@ -84,7 +84,7 @@ async function serveModel(answer) {
     answer(request, response);
   });
   await new Promise((settle) => own.listen(0, '127.0.0.1', () => settle(undefined)));
-  own.unref(); // a failing test leaves it open
+  own.unref(); // a failing test does not close it
   const { port } = /** @type {import('node:net').AddressInfo} */ (own.address());
   return {
     url: `http://127.0.0.1:${port}/model.gguf`,
@@ -186,7 +186,7 @@ test('for text that is too long, the excess is reported, and the text stays in t
 test('the developer panel shows the current pages during an answer', {
   skip: chromium.skip || !isFull,
 }, async () => {
-  // no early answer occupies pages
+  // early answers must not occupy KV pages
   const { page, problems, close } = await openPage(server.url, {}, onBattery);
   await waitUntilReady(page);
   /** @param {string} kind */
@@ -213,7 +213,7 @@ test('the developer panel shows the current pages during an answer', {
         .locator(answered)
         .nth(tries)
         .waitFor()
-        .then(() => false), // it has ended normally
+        .then(() => false), // the answer has ended normally
     ]);
   }
   assert.ok(wasSeen, 'the running answer has separate pages');
@@ -233,7 +233,7 @@ test('the developer panel shows the current pages during an answer', {
   const last = await page.locator('[data-fact="Last prompt"]').innerText();
   const [, all, kept] = /^(\d+) tokens, (\d+) of them/.exec(last) ?? [];
   assert.ok(Number(kept) > 0 && Number(all) - Number(kept) < 32, last);
-  // drawn when the engine has responded
+  // the map is drawn after the engine has responded
   await page
     .locator('[data-fact="Prefix cache"]', { hasText: /^[1-9].* [1-9]\d* tokens saved/ })
     .waitFor();
@@ -401,7 +401,7 @@ test('cancelling a download leaves a page that works', {
   const bytes = readFileSync(modelFile);
   const model = await serveModel((_, response) => {
     response.writeHead(200, { 'Content-Length': bytes.length });
-    response.write(bytes.subarray(0, bytes.length >> 1)); // and nothing more
+    response.write(bytes.subarray(0, bytes.length >> 1)); // the rest is never sent
   });
   const { page, close } = await openPage(`${server.url}?model=${encodeURIComponent(model.url)}`);
   await page.locator('#loading-facts', { hasText: /^[1-9][0-9.]* [kM]B of [0-9.]+ MB/ }).waitFor();

@@ -73,7 +73,7 @@ test('each row opens its dialog or panel, and the panel disappears when it is cl
   ]) {
     await chooseInMenu(page, row);
     await page.locator(`${dialog}[open]`).waitFor();
-    if (row === '#open-books') await page.getByText('No books yet.').waitFor(); // wait until it is drawn
+    if (row === '#open-books') await page.getByText('No books yet.').waitFor(); // wait until the dialog is drawn
     await untilTrue(page, `document.querySelector('${dialog}').contains(document.activeElement)`);
     await page.keyboard.press('Escape');
     await page.locator(`${dialog}[open]`).waitFor({ state: 'hidden' });

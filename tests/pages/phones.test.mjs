@@ -428,7 +428,7 @@ test('the end of an answer stays visible when the line below it disappears', {
   for (const turn of [1, 2, 3, 4, 5, 6]) await talk(page, `Question ${turn}`, `Answer ${turn}.`);
   for (const isHidden of [false, true]) {
     await page.evaluate(`live.textContent = 'Writing'; live.hidden = ${isHidden};`);
-    await page.waitForTimeout(300); // until it is laid out
+    await page.waitForTimeout(300); // wait for the layout
   }
   const hidden = await page.evaluate('log.scrollHeight - log.scrollTop - log.clientHeight');
   assert.ok(Number(hidden) < 2, `${hidden} px are hidden`);

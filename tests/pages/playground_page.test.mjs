@@ -1,5 +1,5 @@
 // The playground: output for a schema, a grammar, an expression and a list of choices; errors at their positions; links that contain
-// a task; broken or oversized input. In Chromium, and the main functions in Firefox and WebKitGTK. Screenshots (light, dark, phone)
+// a task; broken or oversized input. In Chromium; the main functions also in Firefox and WebKitGTK. Screenshots (light, dark, phone)
 // are written to build/screenshots.
 
 import assert from 'node:assert/strict';
@@ -105,7 +105,7 @@ test('a grammar, an expression and choices', { skip }, async (t) => {
   assert.ok(['glad', 'angry', 'neither'].includes(await run(page)));
 });
 
-/** Unsupported rules: the kind, the rule, the position of its mark, and the message. @type {[string, string, string | null, RegExp][]} */
+/** Unsupported rules: the kind, the rule, the position of the error mark, and the message. @type {[string, string, string | null, RegExp][]} */
 const broken = [
   ['schema', '{\n  "type": "object",\n  "required": 7\n}', '7', /Line 3, column 15: .*required/],
   ['schema', '{ "properties": { "a": { "type": "nothing" } } }', '"nothing"', /type/],
@@ -119,7 +119,7 @@ const broken = [
 
 const digit = '{ "type": "integer", "maximum": 9, "minimum": 1 }';
 
-/** In a page without a problem. @param {Page} page @param {typeof broken[number]} one */
+/** Enters a rule in a page without errors, and checks the reported error. @param {Page} page @param {typeof broken[number]} one */
 async function assertReported(page, [kind, rule, mark, words]) {
   await page.check(`input[value="${kind}"]`);
   await page.fill('#rule', rule);
@@ -186,7 +186,7 @@ test('a link contains the task; an invalid link is reported and has no other eff
 test('a run is stopped, and its results stay', { skip: skip || !isFull }, async (t) => {
   const page = await openPage(t);
   await page.fill('#rule', '{ "type": "array", "minItems": 900, "items": { "type": "integer" } }');
-  // in the page, at the eleventh token, because on a busy machine the run would end before a click from here arrives
+  // clicks in the page at the eleventh token, because on a busy machine the run would end before a click from here arrives
   const state = await page.evaluate(() => {
     const [output, run, stop] = ['#output', '#run', '#stop'].map(
       (name) => /** @type {HTMLElement} */ (document.querySelector(name)),
@@ -229,7 +229,7 @@ test('a model that cannot be loaded is reported, and the previous one continues'
   assert.match(await run(page), /"city"/);
 });
 
-/** Steps that only scripted browsers need. */
+/** The steps as a script, for browsers that are driven by scripts. */
 const steps = `
   const until = async (condition) => { while (!condition()) await new Promise((settle) => setTimeout(settle, 50)); };
   const byId = (id) => document.getElementById(id);

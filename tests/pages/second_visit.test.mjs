@@ -126,7 +126,7 @@ async function setSystem(page, text) {
   await page.click('#settings-form [value=save]');
 }
 
-/** The states that are kept: the conversations' ids and their sizes. @param {Page} page */
+/** Returns the saved states: the ids of their conversations, and their sizes. @param {Page} page */
 const statesKept = (page) =>
   page.evaluate(async () => {
     /** @type {IDBDatabase} */

@@ -1,5 +1,5 @@
-// make site: a folder that works below any path, on hosts that support a headers file and on hosts that set no headers. Every link in
-// it works. Screenshots of the documentation (light, dark, phone) are written to build/screenshots.
+// `make site` creates a folder that works under any path, on hosts that support a headers file and on hosts that set no headers. Every
+// link in it works. Screenshots of the documentation (light, dark, phone) are written to build/screenshots.
 
 import assert from 'node:assert/strict';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
@@ -81,7 +81,7 @@ test('below a path, the first page links to the others, and each is ready withou
     await page.getByRole('main').getByRole('link', { name }).click();
     await page.waitForURL(/\/some\/path\/\w+\//);
     await untilTrue(page, condition);
-    if (name === 'Chat') await page.click('#open-more'); // its links are in the menu
+    if (name === 'Chat') await page.click('#open-more'); // the chat page's links are in the menu
     const links = page.getByRole('navigation', { name: 'Pages' }).getByRole('link');
     assert.equal(await links.count(), pages.length, name);
     const shown = await page.evaluate(() =>
@@ -221,7 +221,7 @@ test('the documentation works in both themes and on a phone, can be searched, an
   }
   await page.goto(`${server.url}some/path/docs/lab/attention.html`);
   await page.keyboard.press('/');
-  await page.keyboard.type('saltt'); // with a typing error
+  await page.keyboard.type('saltt'); // a typing error
   const found = page.locator('#results li', { hasText: 'Tenants: salt' }).first();
   assert.match(await found.locator('p').innerText(), /^In a shared prefix cache, cachedTokens/);
   await found.locator('a').click();

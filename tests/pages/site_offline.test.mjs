@@ -1,6 +1,5 @@
-// The site offline: after one visit, each of its pages opens and works, isolated, although the host sets no headers. The server is
-// closed in the meantime. In Chromium; tests/pages/offline.test.mjs also tests the chat in Firefox.
-
+// The site offline: after one visit and without the server, each page opens and works, isolated although the host sets no headers.
+// In Chromium; tests/pages/offline.test.mjs also tests the chat in Firefox.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { serve } from '../../tools/serve.mjs';

@@ -1,5 +1,5 @@
 // The chat page's conversations are trees: edited questions, answers side by side, switching between
-// branches, and nothing is computed twice. In Chromium; screenshots are written to build/screenshots.
+// branches without recomputing shared tokens. In Chromium; screenshots are written to build/screenshots.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -130,7 +130,7 @@ test('an edited question is a branch, and the arrows lead back', { skip }, async
   await ask(page, 'What is Wick?');
   const before = await shown(page);
   assert.equal(before.length, 4);
-  // by keyboard: Edit, another wording, Enter
+  // by keyboard: presses Edit, changes the text, presses Enter
   await page.locator('.message.user').nth(1).getByRole('button', { name: 'Edit' }).focus();
   await page.keyboard.press('Enter');
   const field = page.getByLabel('Your edited message');
@@ -153,7 +153,7 @@ test('an edited question is a branch, and the arrows lead back', { skip }, async
   assert.equal(await page.innerText('#announcer'), 'Version 1 of 2');
   const focused = await page.evaluate("document.activeElement.getAttribute('aria-label')");
   assert.equal(focused, 'Previous version', 'the focus stays on the arrow');
-  // it continues from the old branch, which is not recomputed
+  // the answer continues from the old branch, which is not recomputed
   await ask(page, 'And then?');
   assert.deepEqual((await shown(page)).slice(0, 4), before);
   const later = await lastPrompt(page);
@@ -176,7 +176,7 @@ for (const [name, options] of Object.entries({
     skip: skip || (name !== 'light' && !isFull),
   }, async (t) => {
     const { page, problems } = await openPage(t, options);
-    // one in fifty random seeds would produce two equal stories
+    // with random seeds, one run in fifty would produce two equal stories
     await page.click('#open-settings');
     await page.fill('[name=seed]', '1');
     await page.keyboard.press('Enter');
@@ -185,7 +185,7 @@ for (const [name, options] of Object.entries({
     const [, first] = await shown(page);
     await chooseRow(lastAnswer(page), '.compare');
     await page.locator('.variant .choose').nth(2).waitFor();
-    // they ran in one batch: two of them are forks of the first one's prompt
+    // the answers ran in one batch: two of them are forks of the first one's prompt
     await page.getByText(/ in use, 2 forks, /).waitFor();
     const { all, read } = await lastPrompt(page);
     assert.ok(read < all && read <= PAGE_TOKENS, `${read} of ${all} were read`);
@@ -224,7 +224,7 @@ test('without a choice the first answer is used, and stopping keeps all', {
   assert.equal(await page.locator('.variant').count(), 0);
   await chooseRow(lastAnswer(page), '.compare');
   await page.locator('.variant .body:not(:empty)').first().waitFor();
-  await page.evaluate("document.getElementById('stop').click()"); // if they have not ended already
+  await page.evaluate("document.getElementById('stop').click()"); // unless the answers have already ended
   await page.locator('.variant .choose').nth(2).waitFor();
   await page.click('#new-chat');
   assert.equal(await page.locator('.message').count(), 0);
@@ -236,7 +236,7 @@ test('without a choice the first answer is used, and stopping keeps all', {
 test('two tabs of the page share one model, and the remaining tab can still answer', {
   skip: skip || !isFull,
 }, async (t) => {
-  // which downloads the model again to store it
+  // the page downloads the model again to store it
   const { page, problems } = await openPage(t, { serviceWorkers: 'block' });
   const downloads = () => requested.filter((path) => path.endsWith('.gguf')).length;
   const before = downloads();

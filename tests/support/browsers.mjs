@@ -25,9 +25,9 @@ const quiet = [
 ];
 
 /**
- * Only the last of several such switches counts, so Playwright's are repeated. The address bar's
- * suggestions are an internal page in each new window, headless or not, which uses as much CPU time
- * as a test page.
+ * Chromium uses only the last --disable-features switch, so this list repeats Playwright's. The
+ * address bar's suggestions are an internal page in each new window, headless or not, and use as much
+ * CPU time as a test page.
  */
 const disabledFeatures = [
   ...['AvoidUnnecessaryBeforeUnloadCheckSync', 'DestroyProfileOnBrowserClose', 'HttpsUpgrades'],
@@ -65,7 +65,7 @@ export function launchChromium() {
 }
 
 /**
- * Launches Chromium with a profile that outlives it.
+ * Launches Chromium with a profile that is kept after it exits.
  * @param {string} folder
  * @returns {Promise<import('playwright-core').BrowserContext>}
  */
@@ -81,7 +81,7 @@ const timersRun = {
 
 /**
  * @param {Record<string, unknown>} [preferences]
- * @param {string} [profile] a folder that outlives it
+ * @param {string} [profile] a folder that is kept after Firefox exits
  * @returns {Promise<import('puppeteer-core').Browser>}
  */
 export async function launchFirefox(preferences = {}, profile = undefined) {
@@ -98,7 +98,7 @@ export async function launchFirefox(preferences = {}, profile = undefined) {
 }
 
 /**
- * Ends Firefox like a crash.
+ * Kills Firefox, as in a crash.
  * @param {import('puppeteer-core').Browser} firefox
  * @param {string} profile
  */
@@ -107,7 +107,7 @@ export async function killFirefox(firefox, profile) {
   const ended = new Promise((settle) => program.once('exit', settle));
   program.kill('SIGKILL');
   await ended;
-  // the driver restores the earlier preferences
+  // wait until the driver has restored the earlier preferences
   for (let tries = 0; existsSync(`${profile}/user.js.puppeteer`) && tries < 300; tries++)
     await sleep(100);
 }

@@ -69,9 +69,9 @@ const manifestOf = (name) =>
     readFileSync(join(vectors, name, 'manifest.json'), 'utf8').replace(/:\s*NaN\b/g, ':null'),
   );
 
-/** One encoder of each kind: learned positions, windows, recordings. */
+/** Encoders with learned positions, with window attention, and for audio. */
 const media = ['idefics3', 'qwen25vl', 'lfm2a'];
-/** @param {string} set @returns {any[]} every second model, of all kinds */
+/** @param {string} set @returns {any[]} every second model of the manifest */
 const half = (set) =>
   vectors
     ? manifestOf(set).archs.filter((/** @type {any} */ _, /** @type {number} */ i) => i % 2 === 0)

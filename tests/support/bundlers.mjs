@@ -11,7 +11,7 @@ import { run } from './process.mjs';
 /**
  * Returns the code of a page that prints its results as JSON.
  * @param {string} url code
- * @param {string} [more] code before
+ * @param {string} [more] code that precedes it
  */
 const plainOf = (url, more = '') => `
 import { createEngine } from 'wick-llm';
@@ -25,7 +25,7 @@ output.textContent = JSON.stringify({ text, best: ids.length });
 document.body.append(output);
 `;
 const plain = plainOf("'/model.gguf'");
-/** Loads the demo model from its package, whose files the bundler finds. */
+/** Loads the demo model from its package, which the bundler resolves. */
 const demo = plainOf('modelUrl', "import { modelUrl } from 'wick-llm-demo-model';");
 const html = (/** @type {string} */ script) =>
   `<!doctype html><meta charset="utf-8"><title>Wick</title><div id="root"></div>` +

@@ -22,8 +22,8 @@ export async function bytesOf(download) {
 
 /**
  * @param {string} name the name of the test and of its folder in build/
- * @param {{onRequest?: (path: string) => void, launch?: () => Promise<import('playwright-core').Browser>}} [how] `launch`: the
- *   shared Chromium by default; a test may need a separate one, for example because all pages share the clipboard
+ * @param {{onRequest?: (path: string) => void, launch?: () => Promise<import('playwright-core').Browser>}} [how] `launch`: opens
+ *   the browser, by default the shared Chromium; some tests need a separate one, for example because all pages share a clipboard
  */
 export function useChat(name, { launch = launchChromium, ...serving } = {}) {
   const { skip } = locate('chromium');

@@ -26,8 +26,8 @@ export const capturing = (entry) => `
   };`;
 
 /**
- * Runs in the page: makes the engine answer streamed requests with this text, and other requests
- * with `again`.
+ * Runs in the page: makes the engine answer streamed requests with this text. Other requests reach the
+ * engine; those with a grammar are also recorded in `again`.
  * @param {string} said an expression
  */
 export const saying = (said) => `

@@ -110,7 +110,7 @@ export const begin = `
     field.files = transfer.files;
     field.dispatchEvent(new Event('change'));
   };
-  /** The model's default answer. */
+  /** Asks the real model and returns its complete answer. */
   const askReal = async (question) => {
     const { length } = all('.message.assistant footer');
     submit(question);

@@ -90,7 +90,7 @@ export const stubEngine = `
 
 /**
  * Replaces the model store: models are available immediately, unless \`holdDownload\` waits.
- * \`fetched\` lists downloaded models, \`parts\` contains entries of partly stored ones.
+ * \`fetched\` lists downloaded models, \`parts\` contains the entries of partially stored ones.
  */
 export const stubModels = `
   globalThis.fetched = [];
@@ -119,7 +119,7 @@ export const stubModels = `
     return new Store();
   };`;
 
-/** Runs in the page. */
+/** Runs in the page: simulates a device on battery power. */
 export const onBattery = `Navigator.prototype.getBattery = async () =>
   Object.assign(new EventTarget(), { charging: false });`;
 

@@ -1,5 +1,5 @@
-// Computes reference logits of Gemma 4 without per-layer embeddings, in doubles and one token at a
-// time. The order of operations follows llama.cpp's graph (src/models/gemma4.cpp). If a reference
+// Computes reference logits of Gemma 4 without per-layer embeddings, in double precision and one
+// token at a time. The order of operations follows llama.cpp's graph (src/models/gemma4.cpp). If a reference
 // file exists, results are compared with llama.cpp's.
 
 import { keyValue, tensorValues } from './gguf_pieces.mjs';

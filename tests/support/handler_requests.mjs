@@ -163,7 +163,7 @@ const limited = [
   ...[{ typical_p: 0, seed: 3, temperature: 1 }, { max_tokens: 0 }, { max_tokens: -2 }],
   ...[{ repeat_penalty: 0 }, { repeat_penalty: -1 }, { stop: Array(64).fill('zzz') }],
   ...[{ stop: '' }, { stop: [''] }, { parseSpecial: 'yes' }],
-  // the same with field names of other servers
+  // the same constraints with the field names of other servers
   ...[{ guided_regex: '[a-c]{3}' }, { guided_choice: ['red', 'green'] }, { guided_regex: '(' }],
   ...[{ guided_grammar: 'root ::= "a"' }, { guided_json: { const: 5 } }, { json_schema: '{"' }],
   ...[{ json_schema: { type: 'boolean' } }, { json_schema: '{"type": "boolean"}' }],

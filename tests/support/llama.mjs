@@ -1,5 +1,5 @@
-// Locates llama.cpp's library, which tools/setup.sh bench installs with node-llama-cpp, also in
-// CI.
+// Locates llama.cpp's library, which `tools/setup.sh bench` installs with node-llama-cpp, including
+// in CI.
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';

@@ -123,7 +123,7 @@ const known = {
   gemma3: {
     places: [resolve(root, '.toolchain/models/gemma-3-270m-q4_k_m.gguf')],
     install: 'tools/setup.sh models',
-    isOptional: true, // 253 MB, only for measurements under Gemma's terms
+    isOptional: true, // 253 MB under Gemma's terms of use, needed only for measurements
   },
   wazero: { places: [resolve(edge, 'bin/wazero')], install: 'tools/setup.sh edge' },
   wasmedge: { places: [resolve(root, '.toolchain/bin/wasmedge')], install: 'tools/setup.sh edge' },
@@ -162,7 +162,7 @@ const known = {
 const onlyInFull = ['firefox', 'webkitDriver'];
 
 /**
- * @param {string} what one of the above
+ * @param {string} what a key of `known`
  * @returns {{path: string, skip: false} | {path: '', skip: string}}
  */
 export function locate(what) {

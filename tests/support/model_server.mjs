@@ -17,8 +17,8 @@ export function pretendedModel(size, seed = 1) {
 export const sha256Of = (bytes) => createHash('sha256').update(bytes).digest('hex');
 
 /**
- * The fault in one response: `cut` ends the connection after this many bytes, `status` responds without
- * the file, `page` and `text` respond with different content, `whole` ignores the range, `stall` stops
+ * The fault in one response: `cut` ends the connection after this many bytes, `status` responds with a status
+ * and without the file, `page` and `text` respond with different content, `whole` ignores the range, `stall` stops
  * sending after `cut` bytes, `unknown` does not report the length, `damaged` has a wrong byte.
  * @typedef {{cut?: number, stall?: boolean, status?: number, page?: boolean, whole?: boolean, text?: string | Buffer,
  *   unknown?: boolean, damaged?: boolean}} Fault

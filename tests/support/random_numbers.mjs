@@ -1,4 +1,4 @@
-// Random choices that are reproducible with a seed, for tests that generate their cases.
+// Makes random choices that are reproducible with a seed, for tests that generate their cases.
 
 /**
  * @param {number} seed

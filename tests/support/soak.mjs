@@ -1,4 +1,4 @@
-// make soak runs hundreds of cases, of which a normal test runs a twentieth
+// `make soak` runs hundreds of cases; a normal test run covers a twentieth of them
 // (tests/c/support/random.h is the equivalent for C).
 
 export const isSoak = process.env.WICK_SOAK === '1';

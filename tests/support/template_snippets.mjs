@@ -18,7 +18,7 @@ const methods = (/** @type {string[]} */ values, /** @type {string[]} */ calls) 
     values,
     calls.map((call) => `.${call}`),
   );
-/** A statement first, then an expression that shows its effect. @param {string} value @param {string[]} calls */
+/** Calls each method on a variable, then writes the variable to show the effect. @param {string} value @param {string[]} calls */
 const changes = (value, calls) =>
   calls.map((call) => `{% set x = ${value} %}{{ x.${call} }} {{ x }}`);
 

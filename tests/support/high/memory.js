@@ -1,6 +1,6 @@
-// Fills the low addresses of 64-bit memories, in a worker that imports this before the package's. So
-// all allocations of an engine are above 4 GiB, where an address truncated to 32 bits becomes a
-// different one. Untouched pages do not use memory.
+// Fills the low addresses of 64-bit memories, in a worker that imports this file before the package's
+// worker. All allocations of an engine are then above 4 GiB, where an address truncated to 32 bits
+// becomes a different one. Pages that are never touched do not use physical memory.
 
 const LOW_BYTES = 2n ** 32n;
 const { Instance } = WebAssembly;
