@@ -15,7 +15,7 @@ export type ReadRange = (
   length: number,
 ) => Promise<Uint8Array | ArrayBuffer | { arrayBuffer(): Promise<ArrayBuffer> } | null>;
 
-/** The source of the model: one of bytes, range, stream, url, file and blob. */
+/** The source of the model: `bytes`, `range`, `stream`, `url`, `file` or `blob`. */
 export interface EdgeModel
   extends Pick<
     EngineOptions,

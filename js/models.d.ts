@@ -53,7 +53,7 @@ export interface KeepProgress {
 export interface HubOptions {
   /** URL of the hub; https://huggingface.co by default. */
   endpoint?: string;
-  /** For gated and private models. It is sent to the endpoint only. */
+  /** The token for gated and private models. It is sent only to the endpoint. */
   token?: string;
 }
 
@@ -102,7 +102,7 @@ export interface ModelCheck {
    * does not report it.
    */
   state: 'same' | 'newer' | 'unknown';
-  /** Why it is unknown. */
+  /** Why the state is unknown. */
   reason?: string;
   /** The stored model, which is not changed. */
   entry: ModelEntry;

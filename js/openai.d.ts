@@ -8,7 +8,7 @@ type Engine = import('./index.js').Engine;
  * seconds.
  */
 export interface RequestRecord {
-  /** When it ended, as ISO 8601. */
+  /** The time when it ended, in ISO 8601 format. */
   time: string;
   /** `error` for responses with status 500 or above and for failed streams. */
   level: 'info' | 'error';

@@ -43,9 +43,9 @@ export interface TextStreamerOptions {
   skip_prompt?: boolean;
   /** Control tokens are never part of the text. */
   skip_special_tokens?: boolean;
-  /** Prints by default. */
+  /** Called with each piece of text, which is printed by default. */
   callback_function?: (text: string) => void;
-  /** Refused. */
+  /** Not supported. */
   token_callback_function?: never;
   decode_kwargs?: object;
 }
@@ -112,13 +112,13 @@ export class InterruptableStoppingCriteria {
 }
 
 export interface GenerationOptions {
-  /** 256 by default. */
+  /** Limit on the number of generated tokens, 256 by default. */
   max_new_tokens?: number;
   /** Limit on the tokens of prompt and output together. */
   max_length?: number;
   /** False by default: decoding is greedy. */
   do_sample?: boolean;
-  /** The following need `do_sample`; 1, 50 and 1 by default. */
+  /** The following options need `do_sample`. `temperature` and `top_p` are 1 by default, `top_k` is 50. */
   temperature?: number;
   top_k?: number;
   top_p?: number;
@@ -149,7 +149,7 @@ export interface ExtractionOptions {
 }
 
 export interface ClassificationOptions {
-  /** 1 by default; null returns all. */
+  /** The number of labels to return, 1 by default; null returns all. */
   top_k?: number | null;
   signal?: AbortSignal | null;
 }
@@ -168,7 +168,7 @@ export interface RecognitionOptions
   language?: string;
   /** The instructions, in place of `task` and `language`: some models need specific wording. */
   prompt?: string;
-  /** Refused. */
+  /** Not supported. */
   return_timestamps?: false;
   /** Options of transformers.js that have no effect. */
   stride_length_s?: number;

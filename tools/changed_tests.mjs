@@ -53,5 +53,5 @@ export async function recordFullRun(folder = root) {
   try {
     if (await git(folder, 'status', '--porcelain', '--', `:!${RECORD}`)) return;
     await writeFile(path.join(folder, RECORD), `${await git(folder, 'rev-parse', 'HEAD')}\n`);
-  } catch {} // no repository: nothing to compare with
+  } catch {} // without a repository, later runs have no commit to compare with
 }

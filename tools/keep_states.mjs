@@ -1,4 +1,4 @@
-// Writes states as this release saves them: a chat, a session and a prefix cache of a built-in model,
+// Writes states in the formats of this release: a chat, a session and a prefix cache of a built-in model,
 // and their continuations. Run it once for a release with new formats; the folder stays in the
 // repository, and tests/engine/kept_states.test.mjs opens it with every later release.
 //   node tools/keep_states.mjs tests/package/kept/states2

@@ -6,8 +6,8 @@
 //   node tools/run_tests.mjs --level changed  `make test`, and all tests of groups with changes since the last full run;
 //                                             --list prints these groups instead
 //
-// The report is TAP if CI is set, otherwise Node's spec format. As many CPU-bound files run in parallel as there are
-// cores. Some files that open browsers run next to them, and more of these when the CPU-bound files have ended. Files
+// The report is TAP if CI is set, otherwise Node's spec format. As many CPU-bound files run in parallel as the machine has
+// cores. Some files that open browsers run at the same time, and more of these once the CPU-bound files have ended. Files
 // that measure time or memory run one at a time at the end. tests/plan.mjs defines the kind of each file. The longest
 // files start first.
 //

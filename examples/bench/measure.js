@@ -24,11 +24,11 @@ import { modelUrl } from 'wick-llm-demo-model';
  * @property {(text: string, share: number) => void} onState the current step and its progress
  * @property {(seconds: number, tokens: number) => void} onToken is called for tokens of the current
  * repetition
- * @property {() => void} onRepetition is called when one begins
+ * @property {() => void} onRepetition is called when a repetition begins
  * @property {(sample: Sample) => void} onSample
  */
 
-/** splitmix32, so that every repetition has a different prompt. @param {number} seed */
+/** Makes a random prompt (splitmix32), which differs in every repetition. @param {number} seed */
 function makePrompt(seed, count = 0, vocab = 1) {
   const prompt = new Int32Array(count);
   let state = Math.imul(seed + 1, 0x9e3779b9);

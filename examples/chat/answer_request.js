@@ -24,7 +24,7 @@ import { isForgotten, saidUntil } from './tree.js';
 /** The minimum temperature for another answer if the user has not set one. */
 const VARIANT_TEMPERATURE = 0.8;
 
-/** How an invented word was avoided. */
+/** Describes how an invented word was avoided. */
 const HELD = {
   again: 'an invented word was corrected',
   refused: 'instead of an invented word',
@@ -33,7 +33,7 @@ const HELD = {
 /** The separator between the facts about an answer. */
 const SEPARATOR = ' · ';
 
-/** The minimum number of tokens of an answer for measuring speed. */
+/** The minimum decoding time of an answer for measuring speed. */
 const MEASURED_MS_MIN = 20;
 
 /**

@@ -18,12 +18,12 @@ import { showNotice } from './notice.js';
  *   forks?: Fork[]}} Open */
 
 /**
- * The session of the last answer and the one before it, from which another version of the answer
- * continues.
+ * The number of forks to keep: that of the last answer, and the one before it, from which another
+ * version of the last answer continues.
  */
 const FORKS_MAX = 2;
 
-/** Books whose reading continues after a reload. */
+/** The key of the list of books whose reading continues after a reload. */
 export const READING = 'wick-chat-reading';
 
 /** @type {Open | undefined} */

@@ -9,8 +9,8 @@ export const CONTEXT_USUAL = 4096;
  */
 
 /**
- * @param {{limitBytes: number, mostBytes: number}} memory of the engine, which may have to be larger
- * for a longer context
+ * @param {{limitBytes: number, mostBytes: number}} memory the limit of the engine's memory, and the
+ * largest limit that an engine for a longer context may have
  * @param {number | undefined} deviceBytes the part of the device's memory that may be used;
  * undefined if the browser does not report it
  * @returns {number}

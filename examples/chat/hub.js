@@ -13,7 +13,7 @@ const canBeAsked = ({ protocol, hostname }) =>
   (protocol === 'http:' && (hostname === 'localhost' || hostname === '127.0.0.1'));
 
 /**
- * Does the same as URL.parse, which Safari supports since version 18.
+ * Does the same as URL.parse, which Safari has supported only since version 18.
  * @param {string} text
  * @param {string} [base]
  * @returns {URL | undefined}

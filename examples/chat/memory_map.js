@@ -1,5 +1,5 @@
-// examples/chat/memory_map.js — shows the tree of a conversation over the map of pages: every question and answer, on all
-// branches, with its KV cache pages in the engine, and the pages that branches share. This
+// examples/chat/memory_map.js — shows the tree of a conversation and the map of KV cache pages: every question and answer,
+// on all branches, with its pages in the engine, and the pages that branches share. This
 // file is loaded when the map is first opened.
 
 import { drawPages } from '../fork/kv_map.js';

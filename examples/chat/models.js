@@ -17,7 +17,7 @@ import good from './good_models.json' with { type: 'json' };
 const hub = 'https://huggingface.co';
 
 /** The models on the page's own server, filled in by build.mjs. @type {ServedModel[]} */
-// @ts-expect-error not known before
+// @ts-expect-error set by the build
 const listed = globalThis.SERVED_MODELS ?? [];
 
 /** @type {ModelChoice[]} */

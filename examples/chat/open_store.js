@@ -25,8 +25,7 @@ const TIDIED = 'wick-chat-tidied';
 const DAY_MS = 24 * 60 * 60 * 1000;
 
 /**
- * The interval for removing old data, which reads all turns and removes data that is a month old, so once a day is
- * enough.
+ * Removes data that was deleted or forgotten a month ago. This reads all turns, so it is done at most once a day.
  * @param {Store} store
  */
 async function removeOld(store) {

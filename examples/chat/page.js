@@ -266,7 +266,7 @@ const opening = openStore().then(async (found) => {
   await conversation.restore(found.taken);
   return found;
 });
-/** Returns whether this is a first visit, in which no other model can be requested. */
+/** The early load of the built-in model on a first visit, when no other model can have been requested. */
 const early = lastModel() || location.search ? undefined : loadMeanwhile(opening);
 
 startAhead(conversation.state, {

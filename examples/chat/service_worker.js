@@ -8,7 +8,7 @@ import { isolated } from 'wick-llm/isolate';
 import { inTime } from './network.js';
 
 /** Filled in by build.mjs. @type {{version: string, files: string[]}} */
-// @ts-expect-error not known before
+// @ts-expect-error set by the build
 const build = globalThis.BUILD;
 
 /** The used part of ServiceWorkerGlobalScope. */

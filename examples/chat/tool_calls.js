@@ -20,7 +20,7 @@ const CALLS_MAX = 16;
  * The maximum length of arguments and results. Longer ones are cut, and are not passed to a tool.
  */
 const TEXT_MAX = 100_000;
-/** The number of their characters that are shown, and the maximum length of a name. */
+/** The number of characters of arguments and results that are shown, and the maximum length of a name. */
 const SHOWN_MAX = 2000;
 const NAME_MAX = 200;
 
@@ -129,7 +129,7 @@ export function showCalls(body, rounds = []) {
   body.before(list);
 }
 
-/** The maximum length of an answer that was continued several times. */
+/** The maximum number of rounds in a stored answer, which may have been continued several times. */
 const KEPT_MAX = 100;
 
 /** @param {unknown} list of unknown origin @returns {Round[] | undefined} */

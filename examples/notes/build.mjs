@@ -17,7 +17,7 @@ const files = [
   ...packageFiles(['models.js', 'tasks.js'], ['-extras']),
 ];
 
-/** Writes the pages of the guide, a folder of notes that is always available: their texts by path. */
+/** Reads the pages of the guide, which serve as a folder of notes that is always available. */
 function guideNotes() {
   const guide = resolve(root, 'docs/guide');
   const names = readdirSync(guide).filter((name) => name.endsWith('.md'));

@@ -9,7 +9,7 @@ import { readSetting, readSizes, writeSetting } from './database.js';
 const FOLDERS_MAX = 200;
 /** The share of common paths in the smaller of two lists. */
 const SHARE_MIN = 0.5;
-/** This many common paths are not a coincidence, unlike a single README.md. */
+/** The number of common paths that cannot be a coincidence, unlike a single README.md. */
 const PATHS_SURE = 3;
 
 /** @returns {Promise<Folder[]>} the folders, the most recently used first */

@@ -1,4 +1,4 @@
-// examples/notes/searching.js — the two searches: by meaning, in the vectors of all passages, and by words, in their text.
+// examples/notes/searching.js — the two searches: by meaning, in the vectors of all passages, and by keyword, in their text.
 
 import MiniSearch from 'minisearch';
 import { firstWords } from '../shared/query.js';

@@ -1,5 +1,5 @@
 // examples/site/build.mjs — builds all example pages in one folder, build/site, which any static host
-// can serve, also below a path: `make site`. Hosts that support a headers file make the pages
+// can serve, even under a path: `make site`. Hosts that support a headers file make the pages
 // cross-origin isolated; elsewhere the chat's service worker does so, starting with the second visit.
 
 import { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';

@@ -1,4 +1,4 @@
-// js/base/blob_bytes.js — the bytes of a Blob.
+// js/base/blob_bytes.js — reads the bytes of a Blob.
 
 /** @param {Blob} blob @returns {Promise<ArrayBuffer>} */
 export function bytesOfBlob(blob) {

@@ -1,5 +1,5 @@
-// js/base/error_subjects.js — the subject of an engine's error (include/wick.h, wick_subject) and
-// the corresponding option of this package.
+// js/base/error_subjects.js — maps the subject of an engine's error (include/wick.h, wick_subject)
+// to the corresponding option of this package.
 
 import { subjects } from './option_table.js';
 

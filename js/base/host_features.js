@@ -97,13 +97,13 @@ function countProcessors() {
 
 const DEFAULT_THREADS_MAX = 8;
 /**
- * This many threads are allowed on every host, because some browsers report fewer processors than
- * the machine has.
+ * The number of threads that is allowed on every host, because some browsers report fewer processors
+ * than the machine has.
  */
 const ANYWHERE_THREADS_MAX = 8;
 
 /**
- * Half of the logical processors if there are more than two. Two logical processors often share the arithmetic units
+ * Returns half of the logical processors if there are more than two. Two logical processors often share the arithmetic units
  * of one core, and the page needs processors as well.
  * @returns {number}
  */

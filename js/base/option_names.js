@@ -4,7 +4,8 @@
 import { WickError } from './errors.js';
 
 /**
- * The number of letters to insert, remove or replace to turn one word into the other (Levenshtein).
+ * Returns the number of letters to insert, remove or replace to turn one word into the other
+ * (Levenshtein distance).
  * @param {string} from
  * @param {string} to
  */
@@ -22,7 +23,7 @@ function distanceOf(from, to) {
 }
 
 /**
- * The letters and digits of a name, so that max_tokens and maxTokens are equal.
+ * Returns the letters and digits of a name in lower case, so that max_tokens and maxTokens are equal.
  * @param {string} name
  */
 const bare = (name) => name.toLowerCase().replace(/[^a-z\d]/g, '');

@@ -8,8 +8,8 @@ import { fileIsMissing } from './split_files.js';
 /** @typedef {import('./model_sources.js').ByteStream} ByteStream */
 /**
  * A file: `folder` is the path of a folder with a file for each chunk, named by its number; `blob`
- * has the content of all of them. It has no handle: WebKit versions before July 2026 cannot send
- * one to a worker.
+ * has the content of all of them. It has no handle, because WebKit versions before July 2026
+ * cannot send one to a worker.
  * @typedef {{folder: string[], size: number, chunkBytes: number, blob: Blob}} ChunkedFile
  */
 /** @typedef {{read(to: Uint8Array, options: {at: number}): number, close(): void}} Handle FileSystemSyncAccessHandle */
@@ -18,7 +18,7 @@ import { fileIsMissing } from './split_files.js';
 
 /** Pieces of this size stay in the processor's cache until they are copied into the module. */
 const PIECE_BYTES = 1 << 18;
-/** The number of chunks to open in advance: opening takes longer than reading. */
+/** The number of chunks to open in advance, because opening takes longer than reading. */
 const AHEAD = 16;
 /** A chunk that is not open after this time is read from the Blob. */
 const OPEN_MS_MAX = 2000;

@@ -1,5 +1,5 @@
 // js/bytes/download_progress.js — bytes, speed and remaining time of a download, reported at most
-// every 100 ms, and once the size is known.
+// every 100 ms and when the size becomes known.
 
 import { nowMs } from '../base/clock.js';
 

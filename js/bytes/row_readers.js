@@ -42,7 +42,7 @@ function pathRows(fs, paths) {
   try {
     for (const path of paths) open.push(fs.openSync(path, 'r'));
   } catch {
-    close(); // loading reports why
+    close(); // loading reports the reason
     return undefined;
   }
   const stats = open.map((descriptor) => fs.fstatSync(descriptor));

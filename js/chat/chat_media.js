@@ -3,7 +3,7 @@
 
 /** @typedef {import('../index.js').Engine} Engine */
 /** @typedef {import('../index.js').ChatMessage} ChatMessage */
-/** The properties of a part that may have content in other forms than text. */
+/** The properties of a part that may contain something other than text. */
 const names = ['image', 'audio', 'image_url', 'url'];
 
 /** Copies of parts whose content is decoded, because it cannot be copied otherwise: canvases, elements, AudioBuffers. @type {WeakSet<object>} */

@@ -1,5 +1,5 @@
-// js/cli/try_page.js — the page of `wick serve` at /: a chat page that uses the server's own API, to try
-// it.
+// js/cli/try_page.js — the page of `wick serve` at /: a chat page for trying the server, which uses the
+// server's own API.
 
 const style = `
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 44rem; margin: 0 auto; padding: 1rem; }

@@ -113,7 +113,8 @@ function startWebWorker(option) {
 }
 
 /**
- * Some browsers throw immediately, others send an error event to the worker.
+ * Functions that return the error if a page's policy blocked the worker. Some browsers throw it
+ * immediately, others send an error event to the worker.
  * @type {WeakMap<Worker, () => WickError | undefined>}
  */
 const refusals = new WeakMap();
@@ -200,7 +201,7 @@ function isElsewhere(url) {
 /** @param {URL} url on another origin, such as a CDN, that lets any page read it */
 function startByBlob(url) {
   const address = JSON.stringify(url.href);
-  // Chromium does not start modules in a frame without an origin (sandboxed)
+  // Chromium does not start modules in a (sandboxed) frame with an opaque origin
   const isOpaque = globalThis.location.origin === 'null';
   const text = isOpaque ? `importScripts(${address});` : `import ${address};`;
   const blob = URL.createObjectURL(new Blob([text], { type: 'text/javascript' }));

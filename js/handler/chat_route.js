@@ -39,7 +39,7 @@ export const effort = must(isOneOf(...effortNames), `one of ${effortNames.join('
 /** Identifies the version: one version gives the same answers for the same model and seed. */
 export const FINGERPRINT = `wick-${VERSION}`;
 
-/** The engine's limit. */
+/** The engine's limit on the number of alternatives per token. */
 export const LOGPROBS_MAX = 20;
 
 /** The field that turns reasoning on and off at Z.ai, Moonshot and DeepSeek. */
@@ -137,7 +137,7 @@ export function checkMessages(messages, name) {
   for (const [index, message] of messages.entries()) checkMessage(message, `${name}[${index}]`);
 }
 
-/** Clients store additional members in their messages and send them. */
+/** The checked members of a message. Clients also send other members that they store in messages. */
 const messageFields = {
   role: checkRole,
   content: checkContent,

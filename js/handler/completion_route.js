@@ -28,7 +28,7 @@ import { randomName } from './random_name.js';
 /** @typedef {import('./event_stream.js').Chunks} Chunks */
 /** @typedef {import('./echo.js').Echo} Echo */
 
-/** OpenAI's default. */
+/** OpenAI's default for max_tokens. */
 const MAX_TOKENS = 16;
 /** The maximum number of choices of all prompts of a request together. */
 const CHOICES_MAX = 16;
@@ -148,7 +148,7 @@ class Completion {
       for (const [index, { generation, echo }] of choices.entries()) {
         const usage = generation.result?.usage ?? usageOf(echo);
         completionTokens += usage.completionTokens;
-        if (index > 0) continue; // the choices of a prompt share it
+        if (index > 0) continue; // the choices of a prompt share its tokens
         promptTokens += usage.promptTokens;
         cachedTokens += usage.cachedTokens;
       }

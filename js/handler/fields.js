@@ -71,7 +71,7 @@ function streamOptions(value, name) {
   checkFields(value, { include_usage: boolean, include_obfuscation: boolean }, `${name}.`);
 }
 
-/** For fields that concern OpenAI's service only: any value is accepted. @type {Check} */
+/** For fields that concern only OpenAI's service: any value is accepted. @type {Check} */
 export const ignored = () => {};
 
 /**

@@ -8,7 +8,7 @@ import { HttpError, invalidField } from './http_errors.js';
 /** @typedef {import('../index.js').Engine} Engine */
 
 const PROMPTS_MAX = 16;
-/** The engine's limit. */
+/** The engine's limit on logit biases. */
 const BIASES_MAX = 1024;
 
 // ---- prompts ----
@@ -53,7 +53,7 @@ export function promptsOf(given) {
  * @param {Engine} engine
  * @param {string | (string | number)[]} prompt a prompt returned by promptsOf
  * @param {AbortSignal} signal
- * @returns {Promise<number[]>} its tokens, with a beginning-of-sequence token if it begins with a
+ * @returns {Promise<number[]>} its tokens, with a beginning-of-sequence token if it begins with
  * text
  */
 export async function tokensOf(engine, prompt, signal) {

@@ -211,7 +211,7 @@ export async function answerResponse(engine, body, { signal, salt, model, header
     const events = new ResponseEvents(head);
     events.begin();
     const failureOf = (/** @type {Error} */ { message }) => events.failure(message);
-    // created, in progress
+    // two leading events: created and in progress
     return namedEvents(answer[Symbol.asyncIterator](), events, { leading: 2, failureOf });
   }
   if (wanted.stream) return wholeOf(answer, new ResponseEvents(head));

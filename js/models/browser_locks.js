@@ -4,8 +4,8 @@
 import { WickError } from '../base/errors.js';
 
 /**
- * The error for pages that cannot use the storage APIs: frames without an origin have these objects
- * but may not use them.
+ * The error for pages that cannot use the storage APIs: frames with an opaque origin have these
+ * objects but may not use them.
  * @param {unknown} cause
  */
 export const noStorage = (cause) =>

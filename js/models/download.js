@@ -72,7 +72,7 @@ export class Download {
   #failure;
   #isStart = true;
   /**
-   * Whether the size is the offset where the body ended, because its server did not report a size.
+   * Whether the size is the offset where the body ended, because the server did not report a size.
    */
   #isSizeFound = false;
   #sha;

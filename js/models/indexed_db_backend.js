@@ -23,7 +23,7 @@ function openDatabase() {
   try {
     return indexedDB.open(NAME, 1);
   } catch (error) {
-    throw noStorage(error); // in a frame without an origin
+    throw noStorage(error); // in a frame with an opaque origin
   }
 }
 

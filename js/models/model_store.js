@@ -37,7 +37,7 @@ const eventTypes = ['progress', 'kept', 'removed', 'damaged'];
 const absolute = (url) => {
   const base = globalThis.document?.baseURI ?? globalThis.location?.href;
   if (!URL.canParse(String(url), base)) return String(url);
-  // a hub's page of a file
+  // the hub's page for a file
   return new URL(String(url), base).href.replace(
     /^(https?:(?:\/\/?[^/]+){3}\/)blob\//,
     '$1resolve/',
@@ -515,7 +515,7 @@ export class ModelStore extends EventTarget {
     return entryOf(record);
   }
 
-  /** Imports that were not finished: they cannot be continued. */
+  /** Removes unfinished imports, which cannot be resumed. */
   async #removeBroken() {
     for (const { id, urls, fingerprint, sums } of await this.#records()) {
       if (fingerprint !== null || urls.length > 0 || sums.length > 0) continue;

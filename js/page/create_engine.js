@@ -120,7 +120,7 @@ export async function createEngine(options) {
 async function startEngine(connection, options, config, locate) {
   connection.startWorker(options.worker);
   const found = locate();
-  found.catch(() => {}); // loadEngine throws it
+  found.catch(() => {}); // loadEngine throws this error
   try {
     return await loadEngine(connection, options, config, found);
   } catch (error) {

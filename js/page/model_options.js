@@ -167,7 +167,7 @@ function urlSource(options) {
 }
 
 /**
- * Headers would convert any value to text, even undefined. So values are checked.
+ * Headers would convert any value to text, even undefined, so the values are checked.
  * @param {unknown} headers
  * @returns {Record<string, string>}
  */

@@ -132,7 +132,7 @@ export class Session {
     return saveState(this.#connection, this.#id, to, packed);
   }
 
-  /** Frees its pages. May be called more than once, also after the engine is closed. */
+  /** Frees its pages. May be called more than once, even after the engine is closed. */
   close() {
     this.#closing ??= this.#close();
     return this.#closing;

@@ -10,9 +10,9 @@ import { instantiateCalls } from './wide_calls.js';
 export const WASM_PAGE_BYTES = 65536;
 /** Stack and data of a module (flags.mk, WEB_MEMORY_INITIAL_BYTES). */
 const INITIAL_PAGES = 16;
-/** 4, 2, 1 and 0.5 GiB, 384 and 256 MiB. Phones cannot reserve the larger ones. */
+/** The sizes to try: 4, 2, 1 and 0.5 GiB, 384 and 256 MiB. Phones cannot reserve the larger ones. */
 const MAXIMUM_PAGES = [65536, 32768, 16384, 8192, 6144, 4096];
-/** 16, 12, 8 and 6 GiB: for less, a module with 32-bit addresses suffices. */
+/** The 64-bit sizes to try: 16, 12, 8 and 6 GiB. For less, a module with 32-bit addresses suffices. */
 const WIDE_MAXIMUM_PAGES = [262144, 196608, 131072, 98304];
 
 /**
@@ -125,8 +125,8 @@ export function createMemory({ shared, helpers, isWide = false }) {
  */
 
 /**
- * This is synchronous, which is allowed in workers. A promise would have to wait for other startup
- * tasks.
+ * Instantiates a module synchronously, which is allowed in workers. A promise would have to wait for
+ * other startup tasks.
  * @param {WebAssembly.Module} module
  * @param {WebAssembly.Memory} memory
  * @param {Partial<Host>} host missing functions are replaced by ones that do nothing and return

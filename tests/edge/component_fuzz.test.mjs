@@ -122,7 +122,7 @@ async function sendSeveral(random, origin, isHalfClosed) {
   assert.ok(!isLate, 'the response must end');
 }
 
-/** A client that disconnects from a stream after some bytes. @param {() => number} random @param {string} origin */
+/** Disconnects from a stream after some bytes. @param {() => number} random @param {string} origin */
 async function leave(random, origin) {
   const leaves = new AbortController();
   const body = { prompt: 'fox '.repeat(150), max_tokens: 100, stream: true, n: 3 };

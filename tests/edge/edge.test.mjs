@@ -603,7 +603,7 @@ describe('a connection with a fake engine', () => {
   });
 });
 
-/** A module that exports a memory with the given name. @param {number[]} [imports] a section */
+/** Returns a module that exports a memory with the given name. @param {number[]} [imports] a section */
 const foreignModule = (name = 'memory', imports = []) =>
   new WebAssembly.Module(
     new Uint8Array([

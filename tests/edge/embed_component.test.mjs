@@ -32,7 +32,7 @@ function section(id, ...parts) {
   return Buffer.concat([Buffer.from([id, ...u32(content.length)]), content]);
 }
 
-/** A segment at an address below 64. @param {number} address @param {Buffer} bytes */
+/** Returns a segment at an address below 64. @param {number} address @param {Buffer} bytes */
 const segment = (address, bytes) =>
   Buffer.concat([Buffer.from([0, 0x41, address, 0x0b, ...u32(bytes.length)]), bytes]);
 const place = Buffer.concat([Buffer.from('before'), MARK, Buffer.alloc(8), Buffer.from('behind')]);
@@ -52,7 +52,7 @@ function moduleOf({ pages = 2, memory, segments, counted = false, more = [] } = 
   ]);
 }
 
-/** A component with a module without the marker, the given module, and custom sections around them. @param {Buffer} module */
+/** Returns a component with a module without the marker and the given module, with custom sections around them. @param {Buffer} module */
 function componentOf(module) {
   const before = [section(0, [1, 0x78, 7]), section(1, moduleOf({ segments: [] }))];
   const parts = [...before, section(1, module), section(0, [1, 0x79, 8, 9])];
@@ -87,7 +87,7 @@ async function embed(component, model) {
   return { code, stderr: stderr.toString() };
 }
 
-/** A file of this size that begins like a GGUF file. @param {number} size */
+/** Returns a file of this size that begins like a GGUF file. @param {number} size */
 const modelOf = (size) =>
   Buffer.from(Uint8Array.from({ length: size }, (_, i) => 'GGUF'.charCodeAt(i) || (i * 37) % 251));
 

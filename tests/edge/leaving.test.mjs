@@ -57,7 +57,7 @@ const text = (random) =>
     pick(random, words),
   ).join(' ');
 
-/** A new schema, which has to be compiled. @param {Random} random */
+/** Returns a new schema, which has to be compiled. @param {Random} random */
 const schema = (random) => ({
   type: 'object',
   properties: { [`name${below(random, 1e6)}`]: { type: 'string', maxLength: 20 } },
@@ -165,7 +165,7 @@ const turns = async (/** @type {number} */ count) => {
 };
 
 /**
- * A client that may disconnect.
+ * Sends a request as a client that may disconnect.
  * @param {Handle} handle @param {string} path @param {any} body @param {Random} random
  * @returns {Promise<string | undefined>} the response, if it was read completely
  */

@@ -1,5 +1,5 @@
-// The ABI of libwick.so: which changes to wick.h are compatible with programs built for an earlier library, and that the header
-// has no incompatible ones (tools/build/abi.mjs, library/abi).
+// The ABI of libwick.so: tests which changes to wick.h are compatible with programs built for an earlier library, and that the
+// current header has only compatible ones (tools/build/abi.mjs, library/abi).
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';

@@ -141,7 +141,7 @@ describe('the relaxed module without relaxed SIMD', () => {
   const runtimes = {
     wasmtimeCommand: { args: ['run', '-W', 'relaxed-simd=n'], words: /relaxed SIMD/i },
     wasmedge: { args: [], words: /requires enabling Relaxed SIMD/ },
-    // decodes these instructions as different ones
+    // wazero decodes these instructions as different ones
     wazero: { args: ['run'], words: /error compiling wasm binary: invalid function/ },
   };
   for (const [name, { args, words }] of Object.entries(runtimes)) {

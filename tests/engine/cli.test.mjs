@@ -468,7 +468,7 @@ describe('perplexity', { skip: shared.skip }, () => {
   const idsOf = async (/** @type {string} */ source) =>
     (await text(['tokenize', stories], { input: source })).trim().split(' ').map(Number);
   /**
-   * The negative log-likelihood in nats of each token in a window except the first, computed from `wick logits`.
+   * Computes the negative log-likelihood in nats of each token in a window except the first, from `wick logits`.
    * @param {number[]} ids
    */
   async function natsOf(ids) {

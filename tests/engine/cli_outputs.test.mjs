@@ -54,7 +54,7 @@ const floatsOf = (bytes) => new Float32Array(new Uint8Array(bytes).buffer);
 
 // ---- inspect ----
 
-/** "94.4 MB" @param {number | bigint} bytes */
+/** Formats a size, e.g. as "94.4 MB". @param {number | bigint} bytes */
 function sized(bytes) {
   const units = ['bytes', 'KB', 'MB', 'GB', 'TB'];
   let value = Number(bytes);
@@ -68,7 +68,7 @@ function sized(bytes) {
 const shortened = (text) =>
   [...text].length <= 72 ? text : `${[...text].slice(0, 72).join('')}...`;
 
-/** The tables of a model's JSON. @param {string} path @param {any} json */
+/** Returns the tables for a model's JSON. @param {string} path @param {any} json */
 function tablesOf(path, { gguf, metadata, tensors, info }) {
   const { shape, plan, memory } = info;
   const isSplit = info.load.files > 1;
@@ -597,7 +597,7 @@ describe('synth', { concurrency: 2 }, () => {
   };
   const all = /** @type {[string, Shape][]} */ (Object.entries(shapes));
 
-  /** The tensors of a layer's mixer. @param {Shape} s @param {number} layer @returns {[string, number[]][]} */
+  /** Returns the tensors of a layer's mixer. @param {Shape} s @param {number} layer @returns {[string, number[]][]} */
   function mixerOf(s, layer) {
     const { head = s.hidden / s.heads, hasBiases, hasQkNorms, architecture } = s;
     const q = head * s.heads;
@@ -810,7 +810,7 @@ describe('synth', { concurrency: 2 }, () => {
     }
   });
 
-  /** The tensors of a tiny model as floats. @param {string} type */
+  /** Returns the tensors of a tiny model as floats. @param {string} type */
   async function floatsOfTiny(type) {
     const [file, plain] = [at(`stats-${type}.gguf`), at(`stats-${type}-f32.gguf`)];
     await textOf(['synth', 'tiny', type, file]);
@@ -1444,7 +1444,7 @@ test('a failure of any allocation of a command is reported', async () => {
         const about = `${command.join(' ')}, ${kind} ${call}: ${stderr}`;
         assert.equal(signal, null, about);
         if (code === 0) {
-          // not an allocation of the command, or for the list of kinds, which is optional for readers
+          // the failed allocation is not the command's, or is for the list of token types, which readers do not need
           const isPlain = command[0] === 'synth' && !stdout.includes('tokenizer.ggml.token_type');
           if (command[0] !== 'bench' && !isPlain) assert.ok(stdout.equals(wanted), about);
           if (Number(readFileSync(counted, 'utf8')) <= call + 8) break;

@@ -13,7 +13,7 @@ import { run } from '../support/process.mjs';
 import { isSoak, soakSeed } from '../support/soak.mjs';
 
 /**
- * The number of inputs in CI: 15 to 100 s on one core each. Other runs try a sixth, and a soak twenty times as many.
+ * The number of inputs in CI, which take 15 to 100 s per fuzzer on one core. Other runs try a sixth, and a soak twenty times as many.
  */
 const inputs = new Map([
   ['gguf_fuzz', 600_000],
@@ -29,7 +29,7 @@ const inputs = new Map([
   ['template_fuzz', 60_000],
   ['tokenizer_fuzz', 36_000],
 ]);
-/** Inputs of a few bytes are useless here, and there are no seeds, because the files are not in the repository. */
+/** Options for fuzzers without seeds, because their files are not in the repository. Inputs of a few bytes would be useless. */
 const further = new Map([
   ['media_engine_fuzz', ['-len_control=0', '-max_len=512']],
   ['media_fuzz', ['-len_control=0', '-max_len=1024']],

@@ -1,5 +1,5 @@
 // Gemma 4 with experts in parallel to its feed-forward layers, like its model with 26 billion weights.
-// No reference file has them, so a simple implementation in double replaces it. It reproduces llama.cpp's
+// No reference file has them, so a simple implementation in double precision replaces it. It reproduces llama.cpp's
 // logits for the dense reference file, and gives the expected logits for that file with experts added.
 
 import assert from 'node:assert/strict';
@@ -79,7 +79,7 @@ async function computeLogits(host, path, fed, options = []) {
   return new Float32Array(new Uint8Array(stdout).buffer);
 }
 
-/** @param {ArrayLike<number>} found @param {ArrayLike<number>} wanted (its length counts) */
+/** @param {ArrayLike<number>} found @param {ArrayLike<number>} wanted determines the number of compared values */
 function deviation(found, wanted) {
   let largest = 0;
   for (let i = 0; i < wanted.length; i++) {

@@ -58,7 +58,7 @@ class Measure {
     return tokens;
   }
 
-  /** Nats per token, over the tokens of all texts. @param {string} model @param {string} kv */
+  /** Returns the nats per token, over the tokens of all texts. @param {string} model @param {string} kv */
   async divergence(model, kv) {
     let [nats, tokens] = [0, 0];
     for (const { path, logits } of this.parts) {
@@ -104,7 +104,7 @@ A fork copies a conversation at once. Both share the same pages until one of the
   }
 });
 
-/** The chat page's suggestions as conversations, with the answers of a model. @param {string} model */
+/** Returns the chat page's suggestions as conversations, with the answers of a model. @param {string} model */
 async function chats(model) {
   const suggestions = JSON.parse(readFileSync(example('suggestions.json'), 'utf8'));
   const texts = [];

@@ -28,7 +28,7 @@ const large = join(folder, 'large.gguf');
 const PROMPT = 'Once upon a time';
 const TOKENS = 8;
 
-/** The same model with a hole of 4.5 GiB before the tensor data. */
+/** Writes the same model with a hole of 4.5 GiB before the tensor data. */
 async function writeLarge() {
   const { stdout } = await wick(native, ['inspect', small, '--json']);
   const { tensors } = JSON.parse(stdout.toString());

@@ -71,7 +71,7 @@ function fileOf(part) {
 const isText = (/** @type {Part} */ part) => part.text !== undefined;
 const question = 'What is the word for it?';
 
-/** The arguments of a question about one image or recording. @param {any} type @param {Part} part */
+/** Returns the arguments for a question about one image or recording. @param {any} type @param {Part} part */
 const about = (type, part) => [
   ...[join(folder, type.text_model), '--mmproj', join(folder, type.mmproj)],
   ...[part.image ? '--image' : '--audio', fileOf(part)],

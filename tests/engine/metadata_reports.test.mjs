@@ -20,7 +20,7 @@ const list = (key, items, type = types.string) =>
   pair(key, types.array, u32(type), u64(items.length), ...items);
 
 const { keys } = readPieces(model);
-/** The strings in a key with a list of strings. @param {string} key */
+/** Returns the strings in a key with a list of strings. @param {string} key */
 function texts(key) {
   const value = /** @type {Buffer} */ (keys.get(key)).subarray(8 + Buffer.byteLength(key) + 4 + 4);
   const found = [];

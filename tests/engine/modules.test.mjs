@@ -162,7 +162,7 @@ test('a file may exceed its recorded size by 3%, but never its goal', () => {
   }
 });
 
-/** The functions that a source defines with external linkage. @param {string} text @returns {string[]} */
+/** Returns the functions that a source defines with external linkage. @param {string} text @returns {string[]} */
 function functionsOf(text) {
   const code = text.replace(/\/\*[\s\S]*?\*\/|\/\/.*/g, '');
   return [...code.matchAll(/^(?!static\b)\w[\w *]*?\b(\w+)\([^;{}]*\) \{/gm)].map(

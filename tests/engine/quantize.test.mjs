@@ -106,7 +106,7 @@ function llama(hidden, { experts = 0, tied = false, fused = false } = {}) {
 /** @type {Map<string, Promise<Map<string, Float32Array>>>} by file, because several tests request the same source concurrently */
 const floats = new Map();
 
-/** The weights of a file as floats, by tensor, read once. @param {string} file */
+/** Returns the weights of a file as floats, by tensor. Each file is read once. @param {string} file */
 function floatsOf(file) {
   const found = floats.get(file) ?? readFloats(file);
   floats.set(file, found);

@@ -54,7 +54,7 @@ const caseOf = (random) => ({
 });
 
 /**
- * The generated text, token by token with probabilities, or the code of the error.
+ * Returns the generated text, token by token with probabilities, or the code of the error.
  * @param {(options: GenerateOptions) => Generation} begin @param {GenerateOptions} options
  */
 async function outcome(begin, options) {

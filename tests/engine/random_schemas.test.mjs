@@ -114,7 +114,7 @@ function instancesFor(random, of) {
 }
 
 /**
- * The verdicts on the inputs, or the error if the schema is rejected.
+ * Returns the verdicts on the inputs, or the error if the schema is rejected.
  * @param {any} of @param {string[]} texts @param {number} index
  * @returns {Promise<boolean[] | string>}
  */
@@ -223,7 +223,7 @@ function breakSchema(random, of) {
   return key;
 }
 
-/** Whether it uses draft 4's bounds or item lists, which are enforced in every draft. @param {any} of @returns {boolean} */
+/** Returns whether it uses draft 4's bounds or item lists, which are enforced in every draft. @param {any} of @returns {boolean} */
 const hasOlderForm = (of) =>
   schemasWithin(of).some(
     (one) =>

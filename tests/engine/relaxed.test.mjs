@@ -74,7 +74,7 @@ describe('features.js', () => {
   const { validate } = WebAssembly;
   const right = (/** @type {number[]} */ ...[n, x, y]) => 7 + 4 * n * x * y;
 
-  /** The detected feature if the probe's dot products are `dots`. @param {(...n: number[]) => number} dots */
+  /** Returns the detected feature if the probe's dot products are `dots`. @param {(...n: number[]) => number} dots */
   async function detect(dots) {
     try {
       WebAssembly.validate = () => true;

@@ -115,7 +115,7 @@ describe('the `wick` command', () => {
     assert.match(stderr, /per_layer_token_embd\.weight|blk\./);
   });
 
-  /** The error of a chat if the file changes between two questions. @param {string} file @param {() => void} change */
+  /** Returns the error of a chat whose file changes between two questions. @param {string} file @param {() => void} change */
   async function toldAfter(file, change) {
     const template = join(folder, 'template.jinja');
     copyFileSync(path, file);

@@ -29,7 +29,7 @@ const vocabularies = [
   'nomic-bert-moe',
 ];
 const TEXTS_OF_VOCABULARY = 5000;
-/** Results for each of 50 groups of names. */
+/** The number of texts for each of 50 groups of names. */
 const TEXTS_OF_PATTERNS = 900;
 
 const folder = join(shared.path, 'vectors/vocab');

@@ -34,7 +34,7 @@ const weather = { type: 'function', function: { name: 'weather', parameters } };
 const client = (/** @type {string} */ name) => join(root, 'tests/support/clients', name);
 const [python, node24] = [locate('clients'), locate('node24')];
 
-/** The reference, without a client library. @param {Target} at @returns {Promise<Conversation>} */
+/** Runs the reference conversation, without a client library. @param {Target} at @returns {Promise<Conversation>} */
 async function converse({ url, model }) {
   const ask = async (/** @type {object} */ body) => {
     const response = await fetch(`${url}/chat/completions`, {

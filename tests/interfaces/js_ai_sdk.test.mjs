@@ -660,7 +660,7 @@ describe('objects', () => {
 });
 
 describe('tools', () => {
-  /** The model's output in each step. @param {string[]} texts */
+  /** Returns options with the model's output for each step. @param {string[]} texts */
   const steps = (...texts) => ({
     stopWhen: isStepCount(5),
     prepareStep: (/** @type {{stepNumber: number}} */ { stepNumber }) => ({

@@ -23,7 +23,7 @@ class Speech {
   /** @type {((value: any) => void)[]} */
   #waiting = [];
   isLeft = false;
-  /** Reads that were requested. */
+  /** The number of requested reads. */
   reads = 0;
   /** @type {any} */
   result;

@@ -44,7 +44,7 @@ async function open(t, options = {}, engineOptions = {}) {
   return { engine, LanguageModel, session };
 }
 
-/** The response of chat.completions. @param {import('../../js/index.js').Engine} engine @param {any[]} messages */
+/** Returns the response of chat.completions. @param {import('../../js/index.js').Engine} engine @param {any[]} messages */
 async function answerOf(engine, messages) {
   const body = { messages, temperature: 0, top_k: 40, salt: `${Math.random()}` };
   return (await engine.chat.completions.create(body)).choices[0].message.content;
@@ -1153,7 +1153,7 @@ describe('installLanguageModel', () => {
 });
 
 describe('a backend for Google’s polyfill', () => {
-  /** A message as sent by the polyfill. @param {string} text @param {'user' | 'model' | 'system'} [role] */
+  /** Returns a message as sent by the polyfill. @param {string} text @param {'user' | 'model' | 'system'} [role] */
   const content = (text, role = 'user') => ({ role, parts: [{ text }] });
 
   /** @param {import('node:test').TestContext} t @param {object} [session] */

@@ -12,7 +12,7 @@ import process from 'node:process';
 import { pathToFileURL } from 'node:url';
 import { locate, root } from '../../tests/support/locate.mjs';
 
-/** Loops: the type of `wick synth`, the function name without its suffix, and the multiplications per iteration. */
+/** The loops: their type in `wick synth`, function name without its suffix, and multiplications per iteration. */
 const LOOPS = [
   { type: 'q4_0', model: 'q4_0', products: 512 },
   { type: 'q8_0', model: 'q8_0', products: 512 },

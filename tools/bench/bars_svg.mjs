@@ -7,7 +7,7 @@ import { escapeXml, short, styleOf } from './svg.mjs';
 const WIDTH = 760;
 const COLUMNS = 2;
 const PANEL_WIDTH = WIDTH / COLUMNS;
-/** The widths of the group names, and of the value after the longest bar. */
+/** The widths of the group names and of the value after the longest bar. */
 const NAMES_WIDTH = 142;
 const VALUE_WIDTH = 40;
 const BAR = 12;

@@ -1,5 +1,5 @@
 // Measures tokens per second of 1, 2, 4, 8 and 16 sequences that decode together, and of prefill,
-// in Chromium on one thread. Each round measures all of them, one after the other.
+// in Chromium on one thread. Each round measures all counts, one after the other.
 //   node tools/bench/batch.mjs [--model shape:type] [--tokens 32] [--repetitions 5] [--counts 1,2,4]
 //     [--document]
 // With --document, it writes its section of docs/benchmarks.md.

@@ -1,5 +1,5 @@
-// Measures the chat page: the time from Enter to the first word of the answer if the answer was
-// started at a pause in typing, and if it was not (as on battery). Both alternate in one Chromium.
+// Measures the chat page: the time from Enter to the first word of the answer, both if the answer was
+// started at a pause in typing and if it was not (as on battery). The two cases alternate in one Chromium.
 // Each question is worded differently and starts a new conversation; the prompt has about
 // `--tokens` tokens.
 //   node tools/bench/before_enter.mjs [--runs 15] [--tokens 400]

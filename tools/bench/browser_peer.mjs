@@ -1,4 +1,4 @@
-// Wick and wllama as sides of a comparison: pages in one Chromium, each in a separate context.
+// Opens Wick and wllama as sides of a comparison: pages in one Chromium, each in a separate context.
 
 /**
  * One side of a comparison.

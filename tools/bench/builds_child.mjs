@@ -10,8 +10,8 @@
  * @property {number} promptTokens
  * @property {number} tokens to generate
  * @property {import('../../js/index.js').KvType} [kvType]
- * @property {number} runs the number of runs; the best one counts, because other load on the machine only
- * makes it slower
+ * @property {number} runs the number of runs; the best one counts, because other load on the machine can
+ * only slow it down
  */
 
 /** @param {Wanted} wanted @returns {Promise<Measured>} */

@@ -1,5 +1,5 @@
-// Measures the cost of a long context: tokens per second in sessions that have 128, 1,024 and 4,096
-// tokens, alternately, in Node with the shipped package.
+// Measures the cost of a long context: tokens per second in sessions with 128, 1,024 and 4,096 tokens,
+// which take turns, in Node with the shipped package.
 //   node tools/bench/contexts.mjs [--model shape:type | file.gguf] [--contexts 128,1024,4096]
 //     [--tokens 12] [--repetitions 7] [--threads 1] [--kv f32|f16|q8|q4]
 

@@ -1,5 +1,5 @@
-// Wick and transformers.js with the same methods, in a page (embeddings.html). embeddings.mjs
-// serves the imported files.
+// Gives Wick and transformers.js the same methods in a page (embeddings.html). embeddings.mjs serves
+// the imported files.
 
 /** @param {string} url @returns {Promise<any>} */
 const load = (url) => import(url);

@@ -9,7 +9,7 @@ import { launchOwnChromium } from '../../tests/support/browsers.mjs';
 import { root } from '../../tests/support/locate.mjs';
 import { serve } from '../serve.mjs';
 
-/** Goals of the first visit: milliseconds, and Chromium's score of layout shifts. */
+/** Goals for the first visit: the time to the answer in milliseconds, and Chromium's layout shift score. */
 export const GOALS = { answer: 350, shift: 0.05 };
 
 /**

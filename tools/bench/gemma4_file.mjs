@@ -24,7 +24,7 @@ export const e2b = {
   ...{ window: 512, perLayer: 256, vocab: 262144, context: 4096 },
 };
 
-/** By name: GGML's type number, values and bytes per block, and the standard deviation of the codes. */
+/** Maps each type to GGML's number for it, the values and bytes per block, and the standard deviation of the codes. */
 const blocks = {
   F32: { id: 0, values: 1, bytes: 4, deviation: 1 },
   Q4_0: { id: 2, values: 32, bytes: 18, deviation: 4.61 },

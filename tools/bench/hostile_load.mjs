@@ -1,4 +1,4 @@
-// Measures `wick serve` under hostile load: the latency of normal requests without other load, and
+// Measures `wick serve` under hostile load: the latency of normal requests, first without other load and
 // then alongside slow, malformed, oversized and expensive requests
 // (tools/bench/hostile_requests.mjs). Both parts run within minutes of each other on the same
 // machine, because only their ratio is comparable.

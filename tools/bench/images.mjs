@@ -27,8 +27,8 @@ import { writeTextModel } from './text_model.mjs';
 import { closeAll, doEach, takeTurns, withinLimit } from './turns.mjs';
 
 /**
- * By encoder name: the width of its rows, and the layers that produce additional rows for layers
- * of the text model.
+ * Maps the name of an encoder to the width of its rows and to its layers that produce additional rows for
+ * layers of the text model.
  * @type {Record<string, {width: number, deepstacks: number[]}>}
  */
 const shapes = {

@@ -1,6 +1,6 @@
-// Measures how long the first piece of text takes in addition to the engine's own time (ttftMs), how
-// long a request for one token takes just after another request was aborted, and how fast streamed
-// text arrives: medians in this Node and in Chromium.
+// Measures the delay of the first piece of text in addition to the engine's own time (ttftMs), the time
+// for one token just after another request was aborted, and the speed at which streamed text arrives.
+// Prints medians for this Node and for Chromium.
 //
 //   node tools/bench/latency.mjs [DIST] [THREADS] [HOSTS]    HOSTS: node,chromium (both by default)
 // To compare two DISTs, run this alternately for both.

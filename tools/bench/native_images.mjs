@@ -1,4 +1,4 @@
-// Native llama.cpp with its image library as a side of a comparison: a child process in Python (native_images.py).
+// Opens native llama.cpp with its image library as a side of a comparison: a child process in Python (native_images.py).
 // The other comparisons run node-llama-cpp, which is built without that library.
 
 import { spawn } from 'node:child_process';

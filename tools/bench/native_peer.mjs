@@ -1,4 +1,4 @@
-// Native llama.cpp as a side of a comparison: a child process with the same methods as a browser page.
+// Opens native llama.cpp as a side of a comparison: a child process with the same methods as a browser page.
 
 import { fork } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';

@@ -1,8 +1,8 @@
-// Runs the server like an operator who has only the documentation: with the commands in
+// Runs the server as an operator would who knows only the documentation: with the commands in
 // docs/components.md and a model's URL. A client sends requests with pauses of 5 s; then 40 clients
 // send requests at the same time. Prints the number of model downloads, the memory next to the
 // documented limit, and whether the log and /metrics agree with the clients' counts. Fails if they
-// do not.
+// do not agree.
 //   node tools/bench/operator_run.mjs [--seconds 600] [--pause 5] [--clients 40] [--model smollm2-135m:q4_0] [--context 512]
 
 import { readFileSync } from 'node:fs';

@@ -104,7 +104,7 @@ class Clock {
   #longestMs = 0;
 
   /**
-   * @param {number} tasksLeft including the one to start
+   * @param {number} tasksLeft the number of remaining tasks, including the one to start
    * @returns {boolean} whether there is time for it
    */
   startTask(tasksLeft) {

@@ -1,5 +1,5 @@
-// Draws docs/benchmarks-peers.svg, decode and prefill of Wick and its peers, from rows. When run as a
-// script, it reads the rows from the tables in docs/benchmarks.md:
+// Draws docs/benchmarks-peers.svg, the decode and prefill speeds of Wick and its peers, from rows. When
+// run as a script, it reads the rows from the tables in docs/benchmarks.md:
 //   node tools/bench/peers_picture.mjs
 
 import { writeFileSync } from 'node:fs';

@@ -1,4 +1,4 @@
-// Makes prompts with an exact number of tokens. Each begins differently, so that no engine can reuse its results for the previous one.
+// Makes prompts with an exact number of tokens. Each begins differently, so that no engine can reuse results of the previous one.
 
 import { execFileSync } from 'node:child_process';
 import { resolve } from 'node:path';

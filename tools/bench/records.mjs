@@ -1,5 +1,5 @@
-// Measures the cost of a JSON schema per token and the savings from known keys, with constrained and
-// unconstrained outputs of the same number of tokens, alternately in one engine under Node.
+// Measures the cost of a JSON schema per token and the savings from known keys. Constrained and
+// unconstrained outputs with the same number of tokens alternate in one engine under Node.
 //   node tools/bench/records.mjs [--model shape:type | file.gguf] [--rounds 15]
 // "strings" are outputs for {"type": "string"} without forced tokens: each token is sampled from all
 // that match. "records" have four keys, whose tokens are forced. The unconstrained output of a round

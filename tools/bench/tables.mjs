@@ -1,6 +1,6 @@
 // Measures the cost and the savings of tables outside linear memory, in Node and in Chromium, with the
-// shape of Gemma 4 E2B cut to a given number of layers. Two engines, with the tables inside and
-// outside of memory, process prompts and generate alternately.
+// shape of Gemma 4 E2B reduced to a given number of layers. Two engines, one with the tables in memory and
+// one with the tables outside, take turns at processing prompts and generating.
 //   node tools/bench/tables.mjs [--layers 8] [--vocab 262144] [--runs 9] [--prompt 128] [--tokens 16] [--browser]
 
 import { mkdtempSync, rmSync, statSync } from 'node:fs';

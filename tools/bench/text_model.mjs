@@ -1,6 +1,6 @@
-// Writes a text model of zeros for measuring image encoders: it is as wide as the encoder's rows, has
-// few layers so that evaluating the rows takes little time, and has tokens for the markers that
-// llama.cpp and Wick insert around images.
+// Writes a text model whose weights are zeros, for measuring image encoders: it is as wide as the encoder's
+// rows, has few layers so that evaluating the rows takes little time, and has tokens for the markers
+// that llama.cpp and Wick insert around images.
 
 import { writeFileSync } from 'node:fs';
 import { f32, pair, string, types, u32, u64 } from '../../tests/support/gguf_bytes.mjs';

@@ -1,7 +1,7 @@
 // Runs rounds in which each side takes one turn. A side that fails, or does not respond in time, is
 // dropped, and the others continue.
 
-/** How the failure reason of a side that did not respond in time begins. */
+/** The beginning of the failure reason for a side that did not respond in time. */
 export const LATE = 'no response within';
 
 /**

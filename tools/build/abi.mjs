@@ -1,6 +1,6 @@
-// Compares the interface of include/wick.h with the recorded one of the same libwick.so ABI version
-// (library/abi), with abidiff of Debian's abigail-tools. Both are built as libraries of empty
-// functions with debugging information.
+// Compares the interface of include/wick.h with the recorded interface of the same libwick.so ABI version
+// (library/abi), with abidiff from Debian's abigail-tools. Both are built as libraries of empty functions
+// with debugging information.
 //
 //   node tools/build/abi.mjs            exits with 1, and shows why, if programs that link the earlier library would break
 //   node tools/build/abi.mjs --record   records this interface: before the first release of an ABI version (docs/releasing.md)

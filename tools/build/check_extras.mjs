@@ -1,6 +1,6 @@
-// Checks, when the small WASI program is linked, that no part of EXTRAS_SOURCES (flags.mk) or
+// Checks, when the small WASI program is linked, that no code in EXTRAS_SOURCES (flags.mk) or
 // WASI_MEDIA_SRC (Makefile) can be called unless src/api/extras.c or src/cli/media_options.c allows
-// it: a call to a function that was left out would trap. Every symbol of extras that other objects
+// it, because a call to a function that was left out would trap. Every symbol of extras that other objects
 // use must belong to one of the gates below, and the tables of extras.c must list exactly the
 // families, types and tokenizers that are not extras.
 //   NM=llvm-nm node tools/build/check_extras.mjs EXTRAS.o... -- OTHERS.o...

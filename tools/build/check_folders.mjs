@@ -37,7 +37,7 @@ const outside = [
   [/^src\/cli\/quantize/, /^(cli|base|quantize)\/|^platform\/platform\.h$/],
   [/^src\/cli\//, /^(cli|bench|base)\/|^platform\/platform\.h$/],
   [/^web\/exports\.c$/, /^(layout|thread_web|web_heap)\.h$|^api\/media_strips\.h$/],
-  // it uses the heap of the web builds
+  // the WASI build uses the heap of the web builds
   [/^wasi\//, /^\.\.\/web\/web_heap\.h$|^base\/|^platform\/platform\.h$/],
   [/^library\//, /^(?:base\/|api\/insides\.h$)/], // a dialog sets a flag in the engine
   [

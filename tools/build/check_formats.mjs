@@ -1,4 +1,4 @@
-// Checks the format strings for base/text.h: the compiler treats them as printf formats, which have more features, such as widths.
+// Checks the format strings for base/text.h. The compiler checks them as printf formats, but base/text.h lacks features such as widths.
 
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';

@@ -6,7 +6,7 @@ import { readFileSync } from 'node:fs';
 
 /** @typedef {{layers: number, hidden: number, ffn: number, heads: number, kvHeads: number, headDim: number, vocab: number, isTied: boolean, outputType?: string}} Shape */
 
-/** By the ids in examples/chat/good_models.json. @type {Record<string, Shape | {synth: string}>} */
+/** The shapes by their ids in examples/chat/good_models.json. @type {Record<string, Shape | {synth: string}>} */
 export const shapes = JSON.parse(
   readFileSync(new URL('model_shapes.json', import.meta.url), 'utf8'),
 );

@@ -1,4 +1,4 @@
-// Writes the model tables in the guide and in the package's README: download sizes are from
+// Writes the model tables in the guide and in the package's README. Download sizes are from
 // examples/chat/good_models.json, speeds from docs/benchmarks.md.
 //   node tools/build/model_table.mjs --write
 

@@ -12,7 +12,7 @@ const SYMBOL_DATA = 1;
 const SYMBOL_SECTION = 3;
 const FLAG_UNDEFINED = 0x10;
 const FLAG_EXPLICIT_NAME = 0x40;
-/** Relocation types that have an addend, and those that refer to addresses of data. */
+/** Relocation types with an addend, and relocation types that refer to addresses of data. */
 const WITH_ADDEND = [3, 4, 5, 8, 9, 11];
 const OF_MEMORY = [3, 4, 5, 11];
 /**

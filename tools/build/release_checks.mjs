@@ -1,6 +1,6 @@
-// Checks the requirements of a pack: its documents link only to files in it, its hashes match its
-// files, it does not contain paths on the machine that built it, publint and arethetypeswrong report
-// nothing, and the engine generates text in a project that installs it.
+// Checks the requirements of a pack: its documents link only to files in the pack, its hashes match its
+// files, it does not contain paths of the machine that built it, publint and arethetypeswrong report no
+// errors, and the engine generates text in a project that installs it.
 
 import { execFileSync, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';

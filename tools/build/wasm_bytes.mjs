@@ -1,4 +1,4 @@
-// Reads and writes those parts of the WebAssembly binary format that split.mjs and part_data.mjs need.
+// Reads and writes the parts of the WebAssembly binary format that split.mjs and part_data.mjs need.
 
 const IMPORT_SECTION = 2;
 const FUNCTION_SECTION = 3;

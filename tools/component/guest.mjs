@@ -5,8 +5,8 @@
 // The outer component has the guest's imports, except for wick:llm, which the engine inside provides.
 //
 // componentize-qjs 0.4.5 starts a guest at build time with stubs for its imports, and the wasmtime in it rejects stubs of
-// async functions (wasmtime's pull request 13821). So the guest is built with plain functions, and their types are marked
-// async here. The guest calls them synchronously, and they return immediately.
+// async functions (wasmtime's pull request 13821). Therefore, the guest is built with plain functions, and their types are
+// marked async here. The guest calls them synchronously, and they return immediately.
 
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -213,8 +213,8 @@ async function importsOf(component) {
 
 /**
  * @param {Uint8Array} component
- * @returns {Promise<Uint8Array>} the component, in which the engine's functions are async, also in
- * nested components
+ * @returns {Promise<Uint8Array>} the component, in which the engine's functions are async, including
+ * those in nested components
  */
 async function typed(component) {
   const [imports, end] = await importsOf(component);

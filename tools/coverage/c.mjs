@@ -1,4 +1,4 @@
-// The C half of make coverage: runs the C tests in build/test/coverage/ and sums up, by folder, the
+// The C half of `make coverage`: runs the C tests in build/test/coverage/ and adds up, by folder, the
 // lines and branches that they ran (clang's source-based coverage).
 
 import { mkdirSync, readdirSync, rmSync } from 'node:fs';

@@ -1,5 +1,5 @@
-// The JavaScript half of make coverage: runs the package's Node tests with bundles that have source
-// maps, in a copy below build/coverage/.
+// The JavaScript half of `make coverage`: runs the package's Node tests with bundles that have source
+// maps, in a copy in build/coverage/.
 
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';

@@ -1,5 +1,5 @@
-// make coverage: reports the share of lines and branches that tests run, by folder. The C unit
-// tests run natively, and the package's tests in Node (so code that only browsers run is left out).
+// `make coverage`: reports the share of lines and branches that tests run, by folder. The C unit tests
+// run natively and the package's tests in Node, so code that only browsers run is left out.
 // ONLY=c or ONLY=js measures only one of the two.
 
 import { coverC } from './c.mjs';

@@ -1,4 +1,4 @@
-// Measures how well models find a note by a question that shares no words with it: 16 notes, one question each.
+// Measures how well models find a note by a question that shares no words with it, with 16 notes and one question for each.
 //   node tools/embed/recall.mjs MODEL.gguf...
 
 import { resolve } from 'node:path';

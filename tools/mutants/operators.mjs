@@ -113,7 +113,7 @@ class Site {
 }
 
 /**
- * Matches `if (used > most) most = used;`, also as the last of several conditions. If the numbers are equal, assigning one
+ * Matches `if (used > most) most = used;`, even as the last of several conditions. If the numbers are equal, assigning one
  * to the other has no effect.
  * @param {Site} site @param {number} i @returns {boolean}
  */

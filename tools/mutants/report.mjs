@@ -1,4 +1,4 @@
-// Prints the final output of make mutants: one line per folder, then the surviving mutants.
+// Prints the final output of `make mutants`: one line per folder, then the surviving mutants.
 
 /** @typedef {import('./run.mjs').Result} Result */
 

@@ -1,4 +1,4 @@
-// make mutants: inserts small faults into the engine and the package, one at a time, and checks whether the tests
+// `make mutants`: inserts small faults into the engine and the package, one at a time, and checks whether the tests
 // of the folder (rooms.json) detect them. C tests that do not reach a mutant's line (reach.mjs) are
 // skipped. SEED chooses the mutants, C and JS set their numbers, ROOM restricts them to an entry of
 // rooms.json and AT to a folder, a file or lines of a file (AT='src/cli/ src/base/math.c:20-24'), JOBS

@@ -1,4 +1,4 @@
-// The directory in which a worker tries mutants: a copy of the sources and tests below
+// Manages the directory in which a worker tries mutants: a copy of the sources and tests in
 // build/mutants/, with links to the unchanged files. A mutant is built there, and the tests of its
 // folder run until one of them fails.
 
@@ -243,7 +243,7 @@ export async function tryTests(place, tests, usual, object) {
   for (const test of tests) {
     if (leftMs <= 0) return { outcome: 'survived', by: `no time for ${test}` };
     let ended = await place.runTest(test, limitsOf(usual(test)), object);
-    // once more: a test that was overdue because of other load does not detect the mutant
+    // retried, because a test that was overdue because of other load does not detect the mutant
     if (ended.status === 'overdue')
       ended = await place.runTest(test, limitsOf(usual(test)), object);
     if (ended.status === 'failed') return { outcome: 'killed', by: test };

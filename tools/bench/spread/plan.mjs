@@ -1,5 +1,5 @@
-// Decisions and calculations for tools/bench/spread.mjs: the matrices of a shape, the helpers' shares, and
-// times with more workers than the machine has cores.
+// Plans and calculations for tools/bench/spread.mjs: the matrices of a shape, the helpers' shares, and the
+// estimated times with more workers than the machine has cores.
 
 /**
  * @typedef {import('./instance.js').Matrix} Matrix
@@ -25,7 +25,7 @@ export const shapes = {
   },
 };
 
-/** GGML's type number, values and bytes per block. */
+/** GGML's number of each type, and its values and bytes per block. */
 const types = {
   q4_0: { number: 2, values: 32, bytes: 18 },
   q5_0: { number: 6, values: 32, bytes: 22 },
