@@ -28,7 +28,7 @@ const algorithms = {
   },
 };
 
-/** Only pages that are served over HTTPS or from localhost can sign. */
+/** Returns whether the page can sign: it must be served over HTTPS or from localhost. */
 export const canSign = () => globalThis.crypto?.subtle !== undefined;
 
 /** @returns {Promise<Key>} */

@@ -227,7 +227,12 @@ function askTooLong(book, tokens, most, size) {
   });
 }
 
-/** Each part becomes a separate book. @param {Book} book @param {number} most tokens @param {number} [count] of parts */
+/**
+ * Splits a book into parts, each of which becomes a separate book.
+ * @param {Book} book
+ * @param {number} most tokens
+ * @param {number} [count] of parts
+ */
 async function cutUp(book, most, count) {
   answered(book.id);
   const { engine } = now();

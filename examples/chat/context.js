@@ -152,7 +152,7 @@ export function hideContextNote() {
   byId('context-note').hidden = true;
 }
 
-/** Whether the user is currently offered to make room. */
+/** Returns whether the page currently offers to make room. */
 export const isOffered = () => accept !== undefined && !byId('make-room').hidden;
 
 export function takeOffer(isFolding = false) {

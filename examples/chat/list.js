@@ -38,7 +38,7 @@ let round = 0;
 
 const wasClosed = () => readValue(KEY) === 'closed';
 
-/** The drawer covers the page, so it contains the notice that undoes a deletion. */
+/** Moves the notice that undoes a deletion into the drawer if it is open, because it covers the page. */
 function placeNotice() {
   if (panel.open && !isWide.matches) panel.append(byId('notice'));
   else byId('room').before(byId('notice'));
@@ -125,7 +125,7 @@ const withMedia = async (wholes) =>
     ? (await loadMedia()).dataOf(wholes)
     : wholes;
 
-/** The code for files is loaded with the first file. */
+/** Loads the code for files, which is needed only for the first file. */
 const transfer = () => import('./transfer.js');
 const fileSaver = () => import('./file_saver.js');
 
@@ -248,7 +248,7 @@ function drawDeleted() {
   byId('deleted-list').replaceChildren(...items);
 }
 
-/** The index and its library are loaded with the first search. @param {string} query */
+/** Searches the conversations. The index and its library are loaded with the first search. @param {string} query */
 const find = (query) =>
   import('./search.js').then(
     ({ search }) => search(query),

@@ -10,8 +10,8 @@ import { keyOf, modelOf, wishOf } from './requested_model.js';
 const MARK = 'wick-chat-load';
 
 /**
- * The lock that is held while this page loads a model; the browser releases it if the page is
- * ended.
+ * Returns the name of the lock that is held while this page loads a model. The browser releases it if
+ * the page is ended.
  * @param {string} id
  */
 const lockOf = (id) => `${MARK}:${id}`;

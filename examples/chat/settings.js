@@ -70,7 +70,7 @@ export function useSettings(kept = {}) {
   showSystem();
 }
 
-/** The system prompt is shown above the conversation. */
+/** Shows the system prompt above the conversation. */
 function showSystem() {
   byId('told-text').textContent = settings.system;
   byId('told').hidden = settings.system.trim() === '';

@@ -91,7 +91,10 @@ const noChunk = /** @type {Chunk} */ (/** @type {unknown} */ ({ choices: [] }));
 const cut = (text, most = SHOWN_MAX) =>
   text.length > most ? `${text.slice(0, most)}… (${text.length} characters)` : text;
 
-/** A single argument of visible characters is shown without its name. @param {string} json */
+/**
+ * Formats arguments for display. A single argument of visible characters is shown without its name.
+ * @param {string} json
+ */
 function readable(json) {
   try {
     const [value, ...more] = Object.values(JSON.parse(json));

@@ -139,7 +139,7 @@ function itemOf({ text, probability, isEnd, canStand }, isOwn, choose) {
   return make('li', {}, button);
 }
 
-/** Arrow keys move from word to word; the tab key skips them. @param {HTMLElement} field */
+/** Makes the arrow keys move from word to word; the tab key skips the words. @param {HTMLElement} field */
 function moveByKeys(field) {
   field.addEventListener('keydown', (event) => {
     const at = /** @type {HTMLElement} */ (event.target);

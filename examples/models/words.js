@@ -259,7 +259,7 @@ class Answer {
     return wordGrammar([...this.#known.values(), ...this.#told, ...wordsIn(this.kept)]);
   }
 
-  /** Whether the answer that the grammar produced is better than a refusal. @param {string} text */
+  /** Returns whether the answer that the grammar produced is better than a refusal. @param {string} text */
   isBetter(text) {
     if (firstInvented(text, this.#known, this.#told) || TWICE.test(text)) return false;
     const isWithin = /\S$/.test(this.kept) && !/[.!?]["”’)*_`]*$/u.test(this.kept);

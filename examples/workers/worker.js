@@ -10,7 +10,7 @@ import grammarWasm from 'wick-llm/wasm/wick-simd128-single-grammar.wasm'; // for
 
 let open;
 
-/** All memory of an isolate counts towards the limit of 128 MB. */
+/** Returns a function that opens the engine. All memory of an isolate counts towards the limit of 128 MB. */
 const opener = ({ CONTEXT, KV }) =>
   openOnce({
     ...{ wasm, grammarWasm, extrasWasm, isolateBytes: 128e6 },

@@ -134,8 +134,8 @@ function messagesOf(message) {
 }
 
 /**
- * If the last message is the assistant's, the reply continues it. With a schema, the reply is a
- * separate message, because the SDK parses only the reply.
+ * Converts a conversation. If the last message is the assistant's, the reply continues it. With a
+ * schema, the reply is a separate message, because the SDK parses only the reply.
  * @param {CallOptions} options
  * @returns {ChatMessage[]}
  */

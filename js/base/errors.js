@@ -16,7 +16,7 @@ const statusCodes = [
 ];
 
 /**
- * A wrong argument causes a WickError, or a TypeError before the engine is called. Both are returned to the caller. Any
+ * Returns the error to report. A wrong argument causes a WickError, or a TypeError before the engine is called. Any
  * other error is a trap in the module and is rethrown.
  * @param {unknown} error
  * @returns {WickError}

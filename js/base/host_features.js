@@ -47,7 +47,7 @@ export function hasSharedMemory() {
 const PROBE = { calls: 200, dots: 50, x: -3, y: 5 };
 
 /**
- * Whether relaxed SIMD exists and computes the right sums. V8 11 (Node 20 with its flag) doubles
+ * Returns whether relaxed SIMD exists and computes the right sums. V8 11 (Node 20 with its flag) doubles
  * the dot product and loses the accumulator if both are in one register.
  * @returns {boolean}
  */
@@ -114,7 +114,7 @@ export function defaultThreads() {
 }
 
 /**
- * The largest number of threads that a caller may request. With more threads, all of them would
+ * Returns the largest number of threads that a caller may request. With more threads, all of them would
  * wait at every barrier for those without a processor.
  * @returns {number}
  */

@@ -3,8 +3,8 @@
 import { WickError } from './errors.js';
 
 /**
- * In Node the files must be on disk. Server bundles of Next and other frameworks give them URLs on the site
- * instead.
+ * Returns the URL of one of the package's files. In Node, the files must be on disk. Server bundles of Next and other
+ * frameworks give them URLs on the site instead.
  * @param {() => URL} address
  * @returns {URL}
  */

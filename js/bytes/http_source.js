@@ -217,7 +217,7 @@ class HttpStream {
   }
 
   /**
-   * Whether to request more after the end of a response. The server may have sent only a part of
+   * Returns whether to request more after the end of a response. The server may have sent only a part of
    * the rest.
    */
   #continues() {
@@ -371,8 +371,8 @@ class HttpStream {
   }
 
   /**
-   * The file's size if it is known for certain. The length of a compressed body is a different number, and a server of
-   * another origin may hide that its body is compressed.
+   * Returns the file's size if it is known for certain. The length of a compressed body is a different number, and a
+   * server of another origin may hide that its body is compressed.
    * @param {Response} response
    * @param {AnswerPart | undefined} part
    */

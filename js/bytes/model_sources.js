@@ -228,8 +228,8 @@ async function readStream(iterator) {
 }
 
 /**
- * An async iterator ends only after its pending piece, which a stalled stream never delivers. Web and Node streams
- * can be cancelled instead.
+ * Returns an iterator for a stream. An async iterator ends only after its pending piece, which a stalled stream never
+ * delivers. Web and Node streams are cancelled instead.
  * @param {any} stream
  * @returns {AsyncIterator<Uint8Array>}
  */

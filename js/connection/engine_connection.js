@@ -275,7 +275,7 @@ export class EngineConnection {
     return waiter;
   }
 
-  /** An engine without pending calls does not keep a Node process alive. */
+  /** Allows a Node process to exit if no calls are pending. */
   #rest() {
     if (this.#waiters.size === 0 && !this.#end) this.#threads[0].keepAlive(false);
   }

@@ -100,8 +100,8 @@ class Opener {
   }
 
   /**
-   * Every request waits with its own timer. If the loading request makes no progress, for example
-   * because its client has disconnected and the host has terminated it, another one resumes the
+   * Waits until the model is loaded. Every request waits with its own timer. If the loading request makes no
+   * progress, for example because its client has disconnected and the host has terminated it, another one resumes the
    * load.
    * @param {EdgeModel} model
    * @returns {Promise<Engine>}

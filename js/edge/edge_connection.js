@@ -76,7 +76,7 @@ export class EdgeConnection {
   }
 
   /**
-   * After a trap the module's memory is in an unknown state, so the engine cannot continue.
+   * Ends the engine after a trap, because the module's memory is then in an unknown state.
    * @param {unknown} trap
    * @returns {WickError} the error that every later call throws
    */

@@ -211,7 +211,7 @@ function checkContent(content, name) {
 }
 
 /**
- * The template variables. Templates use one of two names for the reasoning switch.
+ * Returns the template variables. Templates use one of two names for the reasoning switch.
  * @param {Record<string, any>} body that was checked
  * @returns {object | undefined}
  */

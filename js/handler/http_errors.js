@@ -39,7 +39,10 @@ export const bodyTimeout = (ms) =>
     headers: { Connection: 'close' },
   });
 
-/** The client never reads this status, which nginx logs for a closed connection. */
+/**
+ * Returns the error for a closed connection. The client never reads its status, which nginx also
+ * logs in this case.
+ */
 export const clientGone = () => new HttpError(499, 'client_gone', 'The client has disconnected');
 
 /**

@@ -26,7 +26,11 @@ const blockFields = {
   tool_result: { tool_use_id: string },
 };
 
-/** Other members, such as `cache_control`, are left out. @param {any} block @param {string} at */
+/**
+ * Checks the required fields of a block. Other members, such as `cache_control`, are left out.
+ * @param {any} block
+ * @param {string} at
+ */
 function checkBlock(block, at) {
   if (!isObject(block) || !isText(block.type)) {
     throw invalidField(at, `${at} must be an object with a type`);

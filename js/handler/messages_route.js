@@ -84,7 +84,11 @@ function checkOutput(value, name) {
   checkFields(value, { effort, format: checkFormat }, `${name}.`);
 }
 
-/** Anthropic's own tools have other types, such as bash_20250124. @param {any} tool */
+/**
+ * Returns whether the client defines the tool. Anthropic's own tools have other types, such as
+ * bash_20250124.
+ * @param {any} tool
+ */
 const isOwnTool = (tool) => (tool?.type ?? 'custom') === 'custom';
 
 /** Other members of a tool, such as `cache_control`, are left out. */
@@ -132,7 +136,7 @@ const chatToolOf = ({ name, description, input_schema: parameters }) => ({
 });
 
 /**
- * The template variables. Templates use one of two names for the reasoning switch.
+ * Returns the template variables. Templates use one of two names for the reasoning switch.
  * @param {Record<string, any>} body
  */
 function variablesOf({ thinking, chat_template_kwargs: own }) {

@@ -23,7 +23,7 @@ export const endOf = (finish, stop) => ({
   stop_sequence: stop ?? null,
 });
 
-/** `input_tokens` does not count cached tokens. @param {any} usage of a chat completion */
+/** Converts the usage. `input_tokens` does not count cached tokens. @param {any} usage of a chat completion */
 export function usageOf({ prompt_tokens, completion_tokens, prompt_tokens_details }) {
   const cached = prompt_tokens_details?.cached_tokens ?? 0;
   return {

@@ -68,7 +68,7 @@ export async function tokensOf(engine, prompt, signal) {
 }
 
 /**
- * The fill-in-the-middle prompt: the prefix and the suffix, marked by the model's tokens for them.
+ * Returns the fill-in-the-middle prompt: the prefix and the suffix, marked by the model's tokens for them.
  * @param {Engine} engine @param {Record<string, any>} body @param {AbortSignal} signal
  * @returns {Promise<number[]>}
  */
@@ -119,7 +119,7 @@ export const bias = must(
 );
 
 /**
- * The bias of a string applies to each of its tokens. The value false forbids a token.
+ * Converts logit biases. The bias of a string applies to each of its tokens. The value false forbids a token.
  * @param {Engine} engine
  * @param {any} value the checked value of the field; null or undefined: no biases
  * @param {AbortSignal} signal

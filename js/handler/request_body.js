@@ -128,8 +128,8 @@ function decode(decoder, bytes) {
 }
 
 /**
- * Each item costs work that delays other requests. A list of numbers counts as one item, because it
- * contains the tokens of one input.
+ * Limits the number of items, because each costs work that delays other requests. A list of numbers
+ * counts as one item, because it contains the tokens of one input.
  * @param {Record<string, unknown>} body
  * @param {number} itemsMax the limit for each list field
  */

@@ -21,7 +21,7 @@ const seconds = (/** @type {number} */ ms) => Math.round(ms * 1000) / 1e6;
 /** @param {any} chunk @returns {boolean} whether it is the chunk that `include_usage` adds */
 const isUsage = (chunk) => Array.isArray(chunk.choices) && chunk.choices.length === 0;
 
-/** The usage of one or several responses in the format of llama.cpp's server. @param {any} value */
+/** Returns the usage of one or several responses in the format of llama.cpp's server. @param {any} value */
 function usageOfNative(value) {
   const ended = [value].flat().filter((one) => one.tokens_predicted !== undefined);
   if (ended.length === 0) return undefined;

@@ -87,7 +87,7 @@ const takers = {
 };
 
 /**
- * Calls of other tools that the client runs, such as a shell, become calls of functions. Tools that
+ * Converts calls of other tools that the client runs, such as a shell, to calls of functions. Tools that
  * OpenAI's server runs have no call_id, and their items contain nothing that a model can read.
  * @param {any} item
  * @param {string} at
@@ -109,7 +109,7 @@ function takeOther(item, at, conversation) {
 }
 
 /**
- * Other members of an item are left out.
+ * Checks the required members of an item. Other members are left out.
  * @param {any} item
  * @param {string[]} names of the members that must be strings
  * @param {string} at

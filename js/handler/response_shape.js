@@ -51,7 +51,7 @@ const usageOf = ({ prompt_tokens, completion_tokens, total_tokens, prompt_tokens
 });
 
 /**
- * The fields that are the same from the first event to the last.
+ * Returns the fields that are the same from the first event to the last.
  * @param {Record<string, any>} body the request's body
  * @param {string} model
  */

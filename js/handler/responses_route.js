@@ -137,7 +137,7 @@ const chatChoiceOf = (choice) =>
 const chatToolOf = (tool) => ({ type: tool.type, function: pickFields(tool, toolFields) });
 
 /**
- * Tools of other types are left out, which a response header reports.
+ * Lists the tools of other types, which are left out, in a response header.
  * @param {any[] | null | undefined} tools
  * @param {Headers} headers
  * @param {(tool: any) => boolean} isKnown
@@ -180,7 +180,7 @@ function chatBodyOf(body) {
 }
 
 /**
- * The response of a stream. The chunks show which tokens belong to the text, to reasoning or to
+ * Returns the response for a stream. The chunks show which tokens belong to the text, to reasoning or to
  * calls.
  * @param {AsyncIterable<any>} chunks of the chat completion
  * @param {ResponseEvents} events

@@ -14,8 +14,8 @@ const hasOne = (headers, name, values) =>
   values.includes((headers.get(name) ?? '').split(';')[0].trim());
 
 /**
- * For a service worker: the response to the request for a page or one of its workers. Applies to every status, because a
- * host without URL rewriting serves the URLs of a single-page application with its error page.
+ * For a service worker: adds the headers to the response for a page or one of its workers. Applies to every status,
+ * because a host without URL rewriting serves the URLs of a single-page application with its error page.
  * @param {Response} response
  * @param {'require-corp' | 'credentialless'} [embedder] the policy, unless the server's own policy
  * isolates

@@ -4,7 +4,7 @@
 import { WickError } from '../base/errors.js';
 
 /**
- * The error for pages that cannot use the storage APIs: frames with an opaque origin have these
+ * Returns the error for pages that cannot use the storage APIs: frames with an opaque origin have these
  * objects but may not use them.
  * @param {unknown} cause
  */

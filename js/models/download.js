@@ -144,8 +144,8 @@ export class Download {
   }
 
   /**
-   * Whether a chunk is withheld: the last chunk of a file with a known SHA-256 is, until the hash
-   * matches.
+   * Returns whether a chunk is withheld: the last chunk of a file with a known SHA-256 is, until the
+   * hash matches.
    * @param {number} index
    */
   #isWithheld(index) {
@@ -366,7 +366,7 @@ export class Download {
   }
 
   /**
-   * A file that ended early is not complete. The next attempt starts with the received bytes.
+   * Rejects a file that ended early. The next attempt starts with the received bytes.
    */
   async #refuseTruncated() {
     const record = this.#record;

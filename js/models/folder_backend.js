@@ -126,7 +126,7 @@ export class FolderBackend {
     await (await file?.catch(() => undefined))?.close();
   }
 
-  /** Whether the whole file of a complete model is stored. @param {ModelRecord} record */
+  /** Returns whether the whole file of a complete model is stored. @param {ModelRecord} record */
   async hasChunks({ id, size }) {
     const facts = await this.#fs.stat(this.#at(id, DATA)).catch(() => undefined);
     return facts?.size === size;
@@ -273,7 +273,7 @@ export class FolderBackend {
 }
 
 /**
- * Whether models are stored in a folder. An Electron page with node integration stores them like
+ * Returns whether models are stored in a folder. An Electron page with node integration stores them like
  * other pages, because its workers have no access to files.
  * @returns {boolean}
  */

@@ -19,7 +19,7 @@ const WAIT_MS = 500;
 const NAME = /^(?:hf:)?([\w.-]+)\/([\w.-]+?)(?:@([\w.-]+))?(?:\/(.+\.gguf)|:([\w.-]+))?$/i;
 
 /**
- * Whether a part of the name would lead to a different location on the hub.
+ * Returns whether a part of the name would lead to a different location on the hub.
  * @param {string | undefined} part
  */
 const isUpward = (part) => part === '.' || part === '..';

@@ -23,7 +23,7 @@ const REPORT_MS = 3000;
 const TAKE_OVER_MS = 12_000;
 const PIECE_BYTES = 1 << 20;
 
-/** The error for a file whose size is not the requested one. @param {ModelRecord} record */
+/** Returns the error for a file whose size is not the requested one. @param {ModelRecord} record */
 const otherSize = ({ urls, size }) =>
   new WickError('CORRUPT', `${urls[0]} is not the requested file: its size is not ${size} bytes`);
 
@@ -211,14 +211,17 @@ export class OpenModel {
     return bytes.slice(offset, offset + PIECE_BYTES);
   }
 
-  /** Bytes of two versions of a file are never mixed. @param {ModelRecord | undefined} record */
+  /**
+   * Throws if the file has changed, so that bytes of two versions are never mixed.
+   * @param {ModelRecord | undefined} record
+   */
   #checkStamp(record) {
     if (!record || this.#stamp === undefined || record.stamp === this.#stamp) return;
     throw new WickError('CHANGED', `${record.name} was changed while it was being downloaded`);
   }
 
   /**
-   * Whether stored chunks may be read. They may belong to a version that the server no longer has;
+   * Returns whether stored chunks may be read. They may belong to a version that the server no longer has;
    * the leading tab knows once the server has responded.
    */
   #mayRead() {
@@ -277,7 +280,7 @@ export class OpenModel {
   }
 
   /**
-   * Whether the leading tab has shown no sign of life for too long. A tab that was frozen itself
+   * Returns whether the leading tab has shown no sign of life for too long. A tab that was frozen itself
    * restarts its count.
    */
   #isAbandoned() {

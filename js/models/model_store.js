@@ -220,7 +220,7 @@ export class ModelStore extends EventTarget {
   }
 
   /**
-   * The files of a model. Unless all of them are stored, the hub is queried for their URLs.
+   * Returns the files of a model. Unless all of them are stored, the hub is queried for their URLs.
    * @param {string | URL} name
    * @param {GetOptions & {isOnly?: boolean}} [options]
    * @returns {Promise<Wanted[]>}
@@ -296,7 +296,7 @@ export class ModelStore extends EventTarget {
   }
 
   /**
-   * Whether the chunks of a complete model are stored. If not, its record is updated.
+   * Returns whether the chunks of a complete model are stored. If not, its record is updated.
    * @param {ModelRecord} record
    */
   async #isThere(record) {
@@ -305,8 +305,8 @@ export class ModelStore extends EventTarget {
   }
 
   /**
-   * `thrown` is the error that the caller's function has thrown; after that, progress is not
-   * reported.
+   * Calls `report` for each change. `thrown` is the error that the caller's function has thrown; after that,
+   * progress is not reported.
    * @param {OpenModel} model
    * @param {() => void} report
    */

@@ -34,7 +34,10 @@ import { openModels } from './open_store.js';
  * respond
  */
 
-/** Errors of the store do not prevent a model from being loaded. @param {unknown} error */
+/**
+ * Returns whether an error is one of the store, which does not prevent a model from being loaded.
+ * @param {unknown} error
+ */
 const isOfStore = (error) =>
   error instanceof WickError && ['STORAGE_FULL', 'NO_STORAGE', 'IO'].includes(error.code);
 

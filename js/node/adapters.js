@@ -27,7 +27,8 @@ function checkHandle(handle) {
 }
 
 /**
- * If there is a `next`, as in Express, it receives the requests for which the handler has no route.
+ * Creates a listener. If it is called with a `next`, as in Express, it receives the requests for which the handler
+ * has no route.
  * @param {Handle} handle
  * @returns {(incoming: any, outgoing: any, next?: () => void) => Promise<void>}
  */
@@ -43,7 +44,8 @@ export function nodeListener(handle) {
 }
 
 /**
- * A Fastify plugin. It reads bodies itself, so Fastify's body parsers and limits do not apply to its routes.
+ * Registers the routes in Fastify. The plugin reads bodies itself, so Fastify's body parsers and limits do not apply
+ * to its routes.
  * @param {any} fastify
  * @param {{handle: Handle}} options
  */

@@ -9,8 +9,8 @@
 /** @typedef {(request: Request) => Promise<Response>} Handle */
 
 /**
- * The body, received no faster than it is read. After cancel() the rest is discarded, and the connection is
- * closed after the response.
+ * Returns the body, which is received no faster than it is read. After cancel() the rest is discarded, and the
+ * connection is closed after the response.
  * @param {IncomingMessage} incoming
  * @param {ServerResponse} outgoing
  * @returns {ReadableStream<Uint8Array>}

@@ -195,7 +195,7 @@ class Search {
   }
 
   /**
-   * Each chosen candidate gets a fork of its beam's session. The last candidate of a beam takes the session
+   * Creates a fork of the beam's session for each chosen candidate. The last candidate of a beam takes the session
    * itself.
    * @param {Candidate[]} chosen
    */

@@ -20,7 +20,7 @@ async function read(reader) {
   return { text, tokens, logprob, finishReason: finish === 'length' ? 'length' : 'stop' };
 }
 
-/** The mean logprob, so that short texts are not preferred. @param {Beam} completion */
+/** Returns the mean logprob, so that short texts are not preferred. @param {Beam} completion */
 const score = ({ logprob, tokens }) => logprob / Math.max(1, tokens.length);
 
 /**

@@ -54,9 +54,9 @@ export function mmprojSource(options) {
 }
 
 /**
- * In pages, models are stored unless the caller fetches them or needs no weights; models with a
- * name are stored on every host. A store that cannot be used does not prevent a model from being
- * loaded.
+ * Returns the source of a model that may be stored. In pages, models are stored unless the caller
+ * fetches them or needs no weights; models with a name are stored on every host. A store that
+ * cannot be used does not prevent a model from being loaded.
  * @param {EngineOptions} options
  * @param {ModelLocation} from
  * @param {{onRetry: (attempt: number, waitMs: number) => void, onWaiting: () => void}} reports

@@ -144,7 +144,7 @@ function toolsOf(body) {
 }
 
 /**
- * A last message from the assistant with `prefix: true` is continued by the reply.
+ * Separates a last message from the assistant with `prefix: true`, which the reply continues.
  * @param {PlainMessage[]} messages
  * @returns {{messages: PlainMessage[], prefix: string | undefined}}
  */
@@ -174,7 +174,11 @@ function checkContent(content, index) {
 const textOf = (content) =>
   Array.isArray(content) ? content.map(({ text }) => text).join('\n') : (content ?? '');
 
-/** The engine chooses the value that the template supports. @param {string | null | undefined} effort */
+/**
+ * Returns the effort as a template variable. The engine chooses the value that the template
+ * supports.
+ * @param {string | null | undefined} effort
+ */
 const effortOf = (effort) =>
   (effort ?? undefined) === undefined ? {} : { reasoning_effort: effort };
 

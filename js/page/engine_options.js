@@ -76,7 +76,7 @@ export function checkEngineNames(options) {
   downloadOf(options);
 }
 
-/** The resolution of performance.now(), which browsers coarsen (W3C High Resolution Time). */
+/** Returns the resolution of performance.now(), which browsers coarsen (W3C High Resolution Time). */
 function timerGrainUs() {
   if (globalThis.process?.versions?.node) return 1;
   return globalThis.crossOriginIsolated ? 5 : 100;

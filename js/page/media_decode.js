@@ -367,7 +367,7 @@ function rateOf({ samples, sampleRate }) {
 }
 
 /**
- * A sinc filter with a Hann window, which cuts off at half of the lower rate.
+ * Makes a sinc filter with a Hann window, which cuts off at half of the lower rate.
  * @param {number} rate
  * @returns {{reach: number, at: (phase: number) => Float64Array}} values from `reach` samples
  * before the position of a phase, in samples of 16 kHz divided by `rate`

@@ -46,8 +46,8 @@ export function downloadOf(options) {
 }
 
 /**
- * The model's source. `description` is sent to the worker. `source`, if set, stays in the page, and the worker reads it
- * through messages.
+ * Returns the model's source. `description` is sent to the worker. `source`, if set, stays in the page, and the
+ * worker reads it through messages.
  * @param {EngineOptions} options
  * @returns {ModelLocation}
  */
@@ -244,7 +244,7 @@ function blobSource(files) {
 export const nameOfBlob = (blob) => ('name' in blob ? String(blob.name) : '');
 
 /**
- * Whether the worker can read it without the page. It cannot in Node, which does not support
+ * Returns whether the worker can read it without the page. It cannot in Node, which does not support
  * cloning a File; Node 20 even crashes if a worker reads a Blob of a file.
  * @param {Blob} blob
  */

@@ -156,8 +156,9 @@ export class PieceReader {
   }
 
   /**
-   * Only requests with many unread pieces are registered. An object that was in a FinalizationRegistry survives V8's
-   * minor collections with all that it refers to: the heap of a page with many requests would be four times as large.
+   * Watches for garbage collection of the holder. Only requests with many unread pieces are registered. An object
+   * that was in a FinalizationRegistry survives V8's minor collections with all that it refers to: the heap of a page
+   * with many requests would be four times as large.
    */
   #watch() {
     if (this.#isWatched || !this.#holder) return;

@@ -84,7 +84,7 @@ function tokensMaxOf(count) {
 }
 
 /**
- * The salt must be well-formed, because all lone surrogates would be encoded as the same bytes.
+ * Checks the salt. It must be well-formed, because all lone surrogates would be encoded as the same bytes.
  * @param {unknown} salt
  * @returns {string} '' for no salt
  */

@@ -67,7 +67,7 @@ async function openEngine(model, { progress_callback: tell, ...options }) {
   return createEngine(/** @type {EngineOptions} */ ({ ...options, ...source, ...progressOption }));
 }
 
-/** The tokenizer functions that users of transformers.js call. @param {Engine} engine */
+/** Returns the tokenizer functions that users of transformers.js call. @param {Engine} engine */
 const tokenizerOf = (engine) => ({
   encode: (/** @type {string} */ text) => engine.tokenize(text),
   decode: (/** @type {ArrayLike<number>} */ tokens, { skip_special_tokens: skips = false } = {}) =>

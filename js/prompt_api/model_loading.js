@@ -63,7 +63,7 @@ export class ModelLoading {
   }
 
   /**
-   * Whether the model may support these types. For a function, this is known once it has created
+   * Returns whether the model may support these types. For a function, this is known once it has created
    * the engine.
    * @param {string[]} media
    */

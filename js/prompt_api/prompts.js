@@ -176,7 +176,7 @@ function schemaOf(wanted) {
 }
 
 /**
- * The text that is appended to a prompt if the answer must match a JSON schema.
+ * Returns the text that is appended to a prompt if the answer must match a JSON schema.
  * @param {object} schema
  */
 const schemaWords = (schema) => `\n\nAnswer with JSON of this schema: ${JSON.stringify(schema)}`;

@@ -107,7 +107,7 @@ async function writeCopy(file, bytes) {
   }
 }
 
-/** The synchronous API that workers have instead. @param {any} file @param {Uint8Array} bytes */
+/** Writes with the synchronous API that workers have instead. @param {any} file @param {Uint8Array} bytes */
 async function writeInPlace(file, bytes) {
   if (typeof file.createSyncAccessHandle !== 'function') {
     throw new WickError('NO_STORAGE', 'storage: this browser does not let pages write files');

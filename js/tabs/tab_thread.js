@@ -194,8 +194,8 @@ export class TabThread {
   }
 
   /**
-   * Another tab leads now, because this one was frozen. It becomes a follower, and its open calls
-   * go to the new leader.
+   * Makes this tab a follower, because it was frozen and another tab leads now. Its open calls go to
+   * the new leader.
    */
   async #giveWay() {
     const hub = this.#hub;
@@ -233,7 +233,8 @@ export class TabThread {
   }
 
   /**
-   * A tab that was frozen cannot tell whether it leads until the lock manager answers.
+   * Admits a client after the lock manager has answered: until then, a tab that was frozen cannot tell
+   * whether it leads.
    * @param {Hub} hub
    * @param {string} client
    */

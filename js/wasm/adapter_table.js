@@ -57,7 +57,7 @@ export class AdapterTable {
   }
 
   /**
-   * After a failure, the engine has freed the adapter completely.
+   * Removes the adapter from the table after a failure, when the engine has freed it completely.
    * @param {string} name
    * @param {number} status
    */

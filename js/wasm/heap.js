@@ -104,7 +104,7 @@ export class Heap {
   }
 
   /**
-   * The last wick_error.
+   * Returns the last wick_error.
    * @returns {{status: number, subject: number, offset: number | undefined, numbers: number[],
    *   message: string}}
    */
@@ -172,7 +172,7 @@ export class Passed {
   }
 
   /**
-   * A record, or an array of them.
+   * Writes a record, or an array of them.
    * @param {ArrayLike<number>} values of the 32-bit fields; an address or a size may exceed 32 bits
    * @param {string} kinds of a record's fields (layout.js)
    * @returns {number}

@@ -349,7 +349,10 @@ export class NativeEngine {
     });
   }
 
-  /** The counters of the engine's allocator (src/base/memory.h), its threads, and the size of the linear memory. */
+  /**
+   * Returns the counters of the engine's allocator (src/base/memory.h), its threads, and the size
+   * of the linear memory.
+   */
   counters() {
     this.#exports.engine_counters(this.#engine);
     const heap = this.#heap;
@@ -637,7 +640,7 @@ export class NativeEngine {
   }
 
   /**
-   * For hosts whose clock does not advance.
+   * Runs a step with a given amount of work, for hosts whose clock does not advance.
    * @param {number} units of work: layers and blocks of logits
    * @returns {number} STEP_*
    */

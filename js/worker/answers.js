@@ -81,7 +81,7 @@ const answers = {
   saveState: ({ native }, session, packed) =>
     native.withExtras(() => native.saveState(session, packed)),
   loadState: ({ native }, bytes) => native.withExtras(() => native.restoreState(bytes)),
-  /** Asynchronous, because it waits for the file system. */
+  /** Writes a file. Asynchronous, because it waits for the file system. */
   keepFile: async (_, name, bytes) => {
     try {
       await writeFile(name, bytes);

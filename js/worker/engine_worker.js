@@ -143,7 +143,8 @@ export class EngineWorker {
   }
 
   /**
-   * After a trap the module's memory is in an unknown state, so the engine cannot continue.
+   * Runs an action and reports a trap. After a trap the module's memory is in an unknown state, so the engine
+   * cannot continue.
    * @param {() => unknown} action
    */
   #guard(action) {
@@ -317,8 +318,8 @@ export class EngineWorker {
   }
 
   /**
-   * A stream that always has bytes available is read without yielding to the event loop. Without this pause, no
-   * message would be handled and no layer computed until the model is complete.
+   * Pauses from time to time. A stream that always has bytes available is read without yielding to the event loop, so
+   * without this pause, no message would be handled and no layer computed until the model is complete.
    * @returns {Promise<void> | undefined}
    */
   #breathe() {
@@ -369,8 +370,8 @@ export class EngineWorker {
   }
 
   /**
-   * The engine's first step checks the kernels, which takes some milliseconds. It runs while the worker waits for bytes
-   * from a server, or when the engine is ready, so that no request waits for it.
+   * Runs the engine's first step, which checks the kernels and takes some milliseconds. It runs while the worker
+   * waits for bytes from a server, or when the engine is ready, so that no request waits for it.
    */
   #stepEarly() {
     if (this.#hasSteppedEarly) return;

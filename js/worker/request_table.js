@@ -307,7 +307,12 @@ export class RequestTable {
     this.#native.answerLogits(entry.number, logits);
   }
 
-  /** A request rests while its reader does not continue, so that it does not delay others. @param {Entry} entry @param {number} pieces */
+  /**
+   * Counts unread pieces. A request rests while its reader does not continue, so that it does not
+   * delay others.
+   * @param {Entry} entry
+   * @param {number} pieces
+   */
   #count(entry, pieces) {
     entry.unread += pieces;
     this.#rest(entry, entry.unread >= UNREAD_MAX);

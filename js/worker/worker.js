@@ -22,7 +22,7 @@ function listen() {
 }
 
 /**
- * In Node, messages arrive through the port to the thread that started this one. Console
+ * Listens for messages in Node, where they arrive through the port to the thread that started this one. Console
  * output is sent there as well, because the worker's standard streams are not connected.
  */
 function listenInNode() {

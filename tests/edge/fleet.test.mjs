@@ -20,7 +20,7 @@ const PREFIX_SHARE_MIN = { node: 1, workerd: 1, wasmtime: 0.5 };
 /** Suppresses the end token. */
 const endless = { max_tokens: 3000, logit_bias: { 0: -100, 2: -100 }, stream: true };
 
-/** Whether the error is that of a broken stream. @param {any} error */
+/** Returns whether the error is that of a broken stream. @param {any} error */
 const isCut = (error) => error.name === 'TypeError' && error.cause.code === 'UND_ERR_SOCKET';
 
 /** @param {string} session */

@@ -55,11 +55,15 @@ function deviation(values) {
   return Math.sqrt(sum(values.map((value) => (value - middle) ** 2)) / (values.length - 1));
 }
 
-/** A percentile by nearest rank. @param {number[]} values @param {number} permille */
+/** Returns a percentile by nearest rank. @param {number[]} values @param {number} permille */
 const percentile = (values, permille) =>
   sorted(values)[Math.ceil((values.length * permille) / 1000) - 1];
 
-/** A percentile, or null if there are too few values for it. @param {number[]} values @param {number} permille */
+/**
+ * Returns a percentile, or null if there are too few values for it.
+ * @param {number[]} values
+ * @param {number} permille
+ */
 const tail = (values, permille) =>
   values.length * (1000 - permille) >= 1000 ? percentile(values, permille) : null;
 
@@ -255,7 +259,7 @@ const few = (/** @type {number} */ count) =>
     ? ''
     : `With fewer than 100 requests, there is no p99: for ${count}, it is the time of the slowest request.\n`;
 
-/** A run's result and summary must follow from its requests. @param {any} pass */
+/** Checks that a run's result and summary follow from its requests. @param {any} pass */
 function assertSummary({ result, summary, requests }) {
   const done = requests.filter((/** @type {any} */ row) => row.finished);
   assert.equal(result.iterations, done.length);

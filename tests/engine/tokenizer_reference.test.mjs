@@ -56,8 +56,8 @@ async function askReference(file, count, pres = []) {
 }
 
 /**
- * Whether two unigram segmentations have equal scores. sentencepiece adds floats, whereas Wick adds doubles like
- * llama.cpp, so rounding may select a different order of the same tokens.
+ * Returns whether two unigram segmentations have equal scores. sentencepiece adds floats, whereas Wick adds doubles
+ * like llama.cpp, so rounding may select a different order of the same tokens.
  * @param {number[]} ids
  * @param {number[]} others
  */

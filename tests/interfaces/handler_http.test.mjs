@@ -206,7 +206,7 @@ describe('connections', () => {
   });
 });
 
-/** A small reproducible random number generator, like tests/c/support/random.h. @param {number} seed */
+/** Returns a small reproducible random number generator, like tests/c/support/random.h. @param {number} seed */
 function randomOf(seed) {
   let state = BigInt(seed) + 1n;
   return (/** @type {number} */ below) => {

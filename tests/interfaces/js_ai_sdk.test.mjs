@@ -39,7 +39,7 @@ const turns =
   '{% if false %}<tool_call><think></think>{% endif %}{% for m in messages %}<{{ m.role }}>{{ m.content }}' +
   '{% for c in m.tool_calls %}({{ c.function.name }} {{ c.function.arguments }}){% endfor %}{% endfor %}<assistant>';
 const call = '<tool_call>{"name": "weather", "arguments": {"city": "Oslo"}}</tool_call>';
-/** Forces the model's output. @param {string} text */
+/** Returns provider options that force the model's output. @param {string} text */
 const written = (text) => ({ wick: { grammar: `root ::= ${JSON.stringify(text)}` } });
 const weather = tool({
   description: 'Of a city',

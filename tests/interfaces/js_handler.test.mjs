@@ -1127,7 +1127,7 @@ describe('routes', () => {
 });
 
 describe('slow clients', () => {
-  /** A request whose body never arrives completely. */
+  /** Returns a request whose body never arrives completely. */
   const idle = () =>
     new Request(`http://wick.test${COMPLETIONS}`, {
       method: 'POST',

@@ -334,7 +334,8 @@ test('isolate in WebKitGTK', { skip: locate('webkitDriver').skip }, async (t) =>
 });
 
 /**
- * The page reports its result to the server, because a driver returns nothing for a script whose page reloads.
+ * Visits the page, which reports its result to the server, because a driver returns nothing for a script whose page
+ * reloads.
  * @param {(url: string) => Promise<unknown>} visit
  * @param {() => Promise<unknown>} look whether the page is isolated
  */

@@ -750,7 +750,7 @@ describe('chunks in the origin private file system', () => {
     whole.subarray(index * chunkBytes, (index + 1) * chunkBytes);
 
   /**
-   * A folder whose files are opened with `open`, and a list of the open ones.
+   * Returns a folder whose files are opened with `open`, and a list of the open ones.
    * @param {(index: number) => Promise<Uint8Array>} open
    */
   function pretendFolder(open, { hasFolder = true } = {}) {
@@ -866,7 +866,7 @@ describe('HTTP, one connection after another', () => {
   const settled = () => new Promise((done) => setImmediate(() => setImmediate(done)));
 
   /**
-   * A body that delivers the given pieces, into the reader's buffer if the reader passes one.
+   * Returns a body that delivers the given pieces, into the reader's buffer if the reader passes one.
    * @param {string[]} pieces
    * @param {{isBytes?: boolean, end?: 'close' | 'break' | 'stay'}} [options]
    */
@@ -1172,7 +1172,7 @@ describe('HTTP, one connection after another', () => {
 
 describe('the loader', () => {
   /**
-   * An engine that requests ranges, and a source of files of the given sizes; both log their
+   * Returns an engine that requests ranges, and a source of files of the given sizes. Both log their
    * calls.
    * @param {[file: number, offset: number, length: number][]} wanted
    * @param {{sizes?: (number | undefined)[], pieceBytes?: number, canSeek?: boolean, contents?: string,

@@ -76,7 +76,7 @@ function connect({ source, isWeb = true, threads = 1 } = {}) {
 
 const turn = () => new Promise((settle) => setTimeout(settle, 1));
 
-/** A source that records its requests. */
+/** Returns a source that records its requests. */
 function notingSource() {
   /** @type {any[]} */
   const notes = [];

@@ -14,7 +14,7 @@ const PIECE_BYTES = 65_536;
 const prompt = 'Once upon a time there was a small lamp that did not want to go out.';
 
 /**
- * A server that sends the model in pieces, each when the test requests it, then ends or drops the connection.
+ * Starts a server that sends the model in pieces, each when the test requests it, then ends or drops the connection.
  * @param {import('node:test').TestContext} t
  */
 async function serveByPieces(t) {

@@ -57,7 +57,7 @@ const IMPORTS = [
   ],
 ];
 
-/** A module that exports what it imports. */
+/** Returns a module that exports what it imports. */
 function echo() {
   const name = (/** @type {string} */ text) => [text.length, ...Buffer.from(text)];
   const section = (/** @type {number} */ id, /** @type {number[][]} */ items) => {

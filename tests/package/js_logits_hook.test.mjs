@@ -18,7 +18,12 @@ const moduleOf = (/** @type {string} */ build) =>
 /** @typedef {import('../../js/index.js').Engine} Engine */
 /** @typedef {import('../../js/index.js').LogitsHook} LogitsHook */
 
-/** The name is compared because each entry point has its own WickError class. @param {string} code @returns {(error: any) => boolean} */
+/**
+ * Checks an error's code, and its name instead of its class, because each entry point has its own
+ * WickError class.
+ * @param {string} code
+ * @returns {(error: any) => boolean}
+ */
 const hasCode = (code) => (error) => {
   assert.equal(error.name, 'WickError', error.stack);
   assert.equal(error.code, code, error.message);

@@ -34,7 +34,7 @@ const options = () => ({
   ...{ chatTemplate, contextSize: 512, threads: 1 },
 });
 
-/** The bytes of the first case of a kind. @param {'image' | 'audio'} kind */
+/** Returns the bytes of the first case of a kind. @param {'image' | 'audio'} kind */
 function partOf(kind) {
   const parts = both.cases.flatMap((/** @type {any} */ one) => one.parts);
   const found = parts.find((/** @type {any} */ part) => part[kind]);

@@ -42,7 +42,7 @@ if (!WebAssembly.validate(readFileSync(join(dist, 'wasm/wick-relaxed-single.wasm
 /** @param {string} build */
 const compile = (build) => WebAssembly.compile(readFileSync(join(dist, `wasm/wick-${build}.wasm`)));
 
-/** A small random generator, so that failures are reproducible (Marsaglia's xorshift32). */
+/** Returns a small seeded random generator, so that failures are reproducible (Marsaglia's xorshift32). */
 function makeRandom(seed = 1) {
   let state = seed;
   return (/** @type {number} */ below) => {

@@ -60,7 +60,11 @@ describe('the package on phones', { skip }, () => {
     return { text, threads: (await engine.info()).threads };
   };
 
-  /** The last chunk may be stored after the model has answered. @param {import('playwright-core').Page} page @param {string} url */
+  /**
+   * Waits until the model is stored: its last chunk may be stored after the model has answered.
+   * @param {import('playwright-core').Page} page
+   * @param {string} url
+   */
   const untilKept = (page, url) =>
     page.evaluate(async (name) => {
       const { openModels } = await import(/** @type {any} */ ('/wick-llm/models.js'));

@@ -17,7 +17,11 @@ const { createHandler } = await import(pathToFileURL(join(dist, 'openai.js')).hr
 
 const messages = [{ role: 'user', content: 'Is it cold in Oslo?' }];
 const turns = '{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}<assistant>';
-/** A template whose source contains the tags but never writes them. @param {string} open @param {string} close */
+/**
+ * Returns a template whose source contains the tags but never writes them.
+ * @param {string} open
+ * @param {string} close
+ */
 const thinking = (open, close) => `{% if false %}${open}${close}{% endif %}${turns}`;
 const plain = thinking('<think>', '</think>');
 

@@ -24,7 +24,7 @@ const notRun = new Set([
   ...['ModelStore.get', 'ModelStore.check', 'isolate', 'fastifyPlugin', 'honoHandler'],
 ]);
 
-/** Whether a declaration or member is a function. @param {string} code */
+/** Returns whether a declaration or member is a function. @param {string} code */
 const isCalled = (code) => /^(?:export (?:declare )?function )?\w+(?:<[^()]*?>)?\(/.test(code);
 
 /** Every function and method of the modules, with its example if it has one. */

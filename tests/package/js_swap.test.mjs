@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { SwapFile } from '../../js/storage/swap_file.js';
 
-/** A file in memory. */
+/** Returns a file in memory. */
 function memoryFile() {
   const file = {
     bytes: new Uint8Array(1 << 16),

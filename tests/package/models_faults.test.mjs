@@ -124,7 +124,11 @@ class AskedAgain {
   }
 }
 
-/** A fetch that sometimes fails while it waits for a response. @param {() => number} random @returns {typeof fetch} */
+/**
+ * Returns a fetch that sometimes fails while it waits for a response.
+ * @param {() => number} random
+ * @returns {typeof fetch}
+ */
 const impatient = (random) => async (input, init) => {
   if (random() < 0.05) throw new TypeError('the network has changed');
   return fetch(input, init);

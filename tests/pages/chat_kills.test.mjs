@@ -360,7 +360,7 @@ const act = (page, kind, where, text) =>
     { wanted: kind, place: where, typed: text },
   );
 
-/** The part of the list that a tab shows. @param {Page} page */
+/** Returns the part of the list that a tab shows. @param {Page} page */
 const listOf = (page) =>
   page.evaluate(() => {
     const rows = [...document.querySelectorAll('#conversation-list li')].map((one) =>

@@ -524,7 +524,12 @@ const turns = {
     return shown();`,
 };
 
-/** The actions of a tab while the other one does the same, first in one conversation. @param {number} tab @param {number} part */
+/**
+ * Returns the actions of a tab while the other one performs the same ones, first in one
+ * conversation.
+ * @param {number} tab
+ * @param {number} part
+ */
 const steps = (tab, part) => `
   globalThis.answersByItself = 'Yes, it is.';
   const texts = [];

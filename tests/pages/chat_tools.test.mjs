@@ -91,7 +91,7 @@ async function allowTools(page) {
   await page.getByRole('button', { name: 'Done' }).click();
 }
 
-/** The model calls a tool. @param {Page} page @param {string} name @param {string} json */
+/** Makes the model call a tool. @param {Page} page @param {string} name @param {string} json */
 const call = (page, name, json) =>
   page.evaluate(`call(${JSON.stringify(name)}, ${JSON.stringify(json)}); end('tool_calls')`);
 

@@ -305,7 +305,7 @@ test('an index of thousands of notes and one of 5 MB resumes after a pause and a
     "Number(/^[\\d,]+/.exec(document.getElementById('embedding-state').textContent)?.[0].replace(',', '')) > 400",
   );
   await page.click('#pause');
-  /** The number in the state when it is reported. @param {RegExp} told */
+  /** Waits for a state and returns the number in it. @param {RegExp} told */
   const numberIn = async (told) => {
     const text = await page.locator('#embedding-state', { hasText: told }).textContent();
     return Number(told.exec(text ?? '')?.[1].replaceAll(',', ''));

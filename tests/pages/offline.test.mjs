@@ -322,7 +322,7 @@ test('Firefox has the page offline, too', {
 }, async () => {
   const server = await serve({ root: site });
   const firefox = await launchFirefox();
-  /** Each visit uses a separate page, because reloading an isolated page confuses the driver. */
+  /** Visits the site in a new page each time, because reloading an isolated page confuses the driver. */
   const visit = async () => {
     const page = await firefox.newPage();
     page.setDefaultTimeout(PATIENCE_MS);

@@ -97,7 +97,8 @@ async function openPage(t, options = {}) {
 const untilWritten = (page) => page.locator('#log[aria-busy=false] .message').last().waitFor();
 
 /**
- * A busy page shows the question before it begins the answer, so `untilWritten` alone may find the earlier one.
+ * Waits for the answer. A busy page shows the question before it begins the answer, so `untilWritten` alone may find
+ * the earlier one.
  * @param {Page} page @param {string} text of the question
  */
 async function untilAnswered(page, text) {

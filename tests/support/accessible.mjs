@@ -20,8 +20,8 @@ const tags = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa'];
 const colourRules = ['color-contrast', 'link-in-text-block'];
 
 /**
- * An expression to evaluate in a page: the number of passed rules, and violations with their elements.
- * Animations are finished first, because colours fade in. Details of passed rules are omitted because
+ * Returns an expression to evaluate in a page: the number of passed rules, and violations with their
+ * elements. Animations are finished first, because colours fade in. Details of passed rules are omitted because
  * they take as long as the rules.
  * @param {string[]} [rules] default: all
  */

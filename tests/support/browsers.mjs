@@ -38,7 +38,7 @@ const disabledFeatures = [
 ];
 
 /**
- * The options for starting Chromium in tests.
+ * Returns the options for starting Chromium in tests.
  * @param {string[]} [more] arguments
  */
 export const chromiumOptions = (more = []) => ({

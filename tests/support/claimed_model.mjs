@@ -8,7 +8,7 @@ const F16 = 1;
 const strings = (key, items) =>
   pair(key, types.array, u32(types.string), u64(items.length), ...items.map(string));
 
-/** The characters that represent bytes in GPT-2's vocabulary. */
+/** Returns the characters that represent bytes in GPT-2's vocabulary. */
 function byteTokens() {
   let other = 256;
   return Array.from({ length: 256 }, (_, byte) => {

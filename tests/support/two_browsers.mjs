@@ -34,9 +34,9 @@ export const visitsOfFirefox = (firefox) => async (url, script) => {
 };
 
 /**
- * The same page with a different hash would not be reloaded. A page that navigates to another origin
- * while it stores data is suspended with its database open, and no other page of its origin can open
- * it.
+ * Returns a function that visits URLs. The same page with a different hash would not be reloaded. A page that
+ * navigates to another origin while it stores data is suspended with its database open, and no other page of its
+ * origin can open it.
  * @param {import('./browsers.mjs').WebKitPage} page
  * @returns {Visit}
  */

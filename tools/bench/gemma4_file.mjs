@@ -119,7 +119,7 @@ function listTensors(shape, type, tables) {
   return tensors;
 }
 
-/** Every fifth layer attends to all tokens. @param {number} layer */
+/** Returns whether a layer attends to all tokens: every fifth one does. @param {number} layer */
 const isWide = (layer) => layer % 5 === 4;
 
 /** @param {Shape} shape */

@@ -20,7 +20,11 @@ function npmPack(cwd, ...args) {
   return JSON.parse(text)[0];
 }
 
-/** The package's README comes from a folder below the root, so its links lose one `../`. @param {string} path */
+/**
+ * Returns the README for the pack. It comes from a folder below the root, so its links lose one
+ * `../`.
+ * @param {string} path
+ */
 const packedReadme = (path) => readFileSync(path, 'utf8').replaceAll('](../', '](');
 
 /**

@@ -15,7 +15,7 @@ function countsOf(results) {
 const DEVIATIONS = 1.96; // for 95%
 
 /**
- * The Wilson score interval: estimates the share of killed mutants from a sample.
+ * Returns the Wilson score interval, which estimates the share of killed mutants from a sample.
  * @param {number} share
  * @param {number} count
  */
