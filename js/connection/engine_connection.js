@@ -152,7 +152,7 @@ export class EngineConnection {
    * Uses an engine that is shared between tabs, instead of its own workers.
    * @param {(onMessage: (message: FromWorker) => void) => import('./start_worker.js').Thread} take
    * @param {(info: any) => void} onReadyAgain is called when another tab's engine has replaced a lost one
-   * @returns {Promise<object>} settles when the model is loaded, with the engine's facts about it
+   * @returns {Promise<object>} settles when the model is loaded, with the engine's information about it
    */
   share(take, onReadyAgain) {
     this.#onReadyAgain = onReadyAgain;
@@ -166,7 +166,7 @@ export class EngineConnection {
    * @param {Omit<import('./messages.js').InitMessage, 'helpers' | 'sent'>} message
    * @param {Source | undefined} pageSource bytes that the worker reads through this page
    * @param {Source} [mmprojSource] the same for the mmproj file
-   * @returns {Promise<object>} settles when the model is loaded, with the engine's facts about it
+   * @returns {Promise<object>} settles when the model is loaded, with the engine's information about it
    */
   init(message, pageSource, mmprojSource) {
     const isOnPage = pageSource ?? mmprojSource;

@@ -114,7 +114,7 @@ test('an idle engine uses almost no CPU time', async (t) => {
   const engine = await openEngine(t, { file: modelPath, threads: 2 });
   const wait = (/** @type {number} */ ms) => new Promise((settle) => setTimeout(settle, ms));
   await engine.generate('Once', { maxTokens: 8 }).text();
-  // helpers need a moment to sleep, and V8 may still compile, longer on a busy machine
+  // helpers need a moment to go to sleep, and V8 may still be compiling, which takes longer on a busy machine
   let usedUs = Number.POSITIVE_INFINITY;
   for (let tries = 0; tries < 8 && usedUs >= 250_000; tries++) {
     const before = process.cpuUsage();

@@ -46,7 +46,7 @@ describe('the package on phones', { skip }, () => {
   }
 
   /**
-   * Settles once `expected` threads are running (by default all), however long that takes on a busy machine.
+   * Generates text once `expected` threads are running (by default all), however long that takes on a busy machine.
    * @param {{url: string, threads: number, expected?: number}} options
    */
   const ask = async ({ url, threads, expected = threads }) => {

@@ -309,7 +309,7 @@ test('reading is paused, and continues after a reload and in another tab without
 
 test('a pause at the end of a step keeps the step', { skip: skip || !isFull }, async (t) => {
   const context = await newContext(t);
-  // the page is blocked until the second step has ended, and learns of it only after the pause
+  // the page is blocked until the second step has ended, and is notified only after the pause
   await context.route('**/late', async (route) => {
     await sleep(12_000);
     await route.fulfill({ body: '' });
