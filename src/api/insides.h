@@ -27,10 +27,11 @@ typedef struct engine_template {
 // Conversations: their templates, and the result of the last call.
 typedef struct engine_chat {
   engine_template plain;
-  engine_template with_tools;      // the model's template for conversations with tools
-  engine_template *last;           // the last rendered template, or NULL
-  const engine_template *guarded;  // its source was passed to tokenizer_guard; or NULL
-  char *given;  // source of a template that is used with and without tools, or NULL
+  engine_template with_tools;  // the model's template for conversations with tools
+  engine_template *last;       // the last rendered template, or NULL
+  const engine_template
+      *guarded;  // the template whose source was passed to tokenizer_guard, or NULL
+  char *given;   // source of a template that is used with and without tools, or NULL
   template_text text;
   wick_chat of;  // the conversation of `text`, which is not rendered again
   // The beginning of its reply: the template's text after the last message, then a header and the
@@ -53,7 +54,7 @@ typedef struct engine_media {
 struct wick_engine {
   memory_gate memory;
   wick_config config;
-  char pre_tokenizer[64];  // a copy of the configuration's
+  char pre_tokenizer[64];  // a copy of the configuration's value
   const kernel_table *kernels;
   thread_pool *threads;
   loader *loader;
@@ -90,7 +91,7 @@ struct wick_engine {
 typedef struct engine_hooks {
   const kernel_table *kernels;  // NULL: those of the configuration
   uint64_t fail_at_call;        // the k-th allocation returns NULL; 0: never
-  uint64_t fail_from_call;      // the same for this and all later ones
+  uint64_t fail_from_call;      // this and all later allocations return NULL; 0: none
 } engine_hooks;
 wick_status engine_create(const wick_config *config, const engine_hooks *hooks, wick_engine **out,
                           wick_error *error);
@@ -117,9 +118,9 @@ wick_status engine_repeat_error(const wick_error *from, wick_error *error);
 wick_status engine_refuse_again(const wick_engine *engine, wick_error *error);
 // Returns the maximum number of tokens in a pass; an encoder's pass holds an input of any length.
 uint32_t engine_batch_tokens(const wick_engine *engine);
-// Whether tables may have to stay outside. If so, engine_choose_tables (extras) decides.
+// Whether tables may have to stay in the file. If so, engine_choose_tables (extras) decides.
 bool engine_may_move_tables(const wick_engine *engine);
-// Keeps tables outside where the configuration or the limit requires it.
+// Leaves tables in the file where the configuration or the memory limit requires it.
 wick_status engine_choose_tables(wick_engine *engine, wick_error *error);
 store_config engine_store_config(const wick_engine *engine);
 // Fails with the reason why the engine has no model.
@@ -141,11 +142,11 @@ model_tensors engine_tensors(const wick_engine *engine);
 // (model/media.h); NULL: none. `wish`: the reply to a conversation; NULL: none.
 wick_status engine_submit(wick_engine *engine, const wick_request *request, const media_list *media,
                           const reply_wish *wish, uint32_t *id, wick_error *error);
-// The same, but finds the images and recordings by their tokens.
+// Like engine_submit, but finds the images and recordings by their tokens.
 wick_status engine_submit_tokens(wick_engine *engine, const wick_request *request,
                                  const reply_wish *wish, uint32_t *id, wick_error *error);
-// Implements wick_request_submit for a conversation. `media`: as above, but NULL: found by their
-// tokens.
+// Implements wick_request_submit for a conversation. `media`: as in engine_submit, but if it is
+// NULL, images and recordings are found by their tokens.
 wick_status engine_submit_conversation(wick_engine *engine, const wick_request *request,
                                        const media_list *media, uint32_t *id, wick_error *error);
 // Implements wick_request_prepare for a conversation.
@@ -154,7 +155,7 @@ bool engine_prepare_conversation(wick_engine *engine, const wick_request *reques
 // status is WICK_E_FULL.
 wick_status engine_tokenize_prefix(wick_engine *engine, const wick_chat *chat, int32_t *tokens,
                                    size_t capacity, size_t *count, wick_error *error);
-// Whether the template wrote the token that the tokenizer would put first.
+// Whether the template wrote the token that the tokenizer would put at the beginning.
 bool engine_begins_with_bos(const wick_engine *engine);
 // Frees the memory of conversations.
 void engine_free_chat(wick_engine *engine);

@@ -5,8 +5,8 @@
 
 #include "wick.h"
 
-// The same as wick_media_add_image, but the image's rows are fed afterwards. wick_media_step fails
-// with WICK_E_NODATA until all have been fed. Each image gets a new number; content that is already
+// Like wick_media_add_image, but the image's rows are fed afterwards. wick_media_step fails with
+// WICK_E_NODATA until all rows have been fed. Each image gets a new number; content that is already
 // stored is not encoded again.
 wick_status engine_media_begin_image(wick_engine *engine, uint32_t width, uint32_t height,
                                      uint32_t *media, wick_error *error);

@@ -38,8 +38,8 @@ enum {
   GGUF_ALIGNMENT_MAX = 1024 * 1024,
   GGUF_DIRECTORY_BYTES_MAX = 512 * 1024 * 1024
 };
-// A tensor has fewer than 2^32 rows of fewer than 2^32 blocks. Arrays of arrays are rejected as
-// WICK_E_UNSUPPORTED. A bool that is neither 0 nor 1 is WICK_E_FORMAT.
+// A tensor must have fewer than 2^32 rows of fewer than 2^32 blocks. Arrays of arrays are rejected
+// as WICK_E_UNSUPPORTED. A bool that is neither 0 nor 1 is WICK_E_FORMAT.
 
 // A view of bytes in the directory, not NUL-terminated. It is valid until the directory is
 // destroyed.
@@ -60,7 +60,7 @@ typedef struct gguf_value {
 typedef struct gguf_tensor {
   gguf_string name;
   uint32_t type;                 // a known ggml_type
-  uint32_t dim_count;            // 1..4 (a file's 0 counts as 1 of size 1)
+  uint32_t dim_count;            // 1..4 (0 in the file becomes one dimension of size 1)
   uint64_t dims[GGUF_DIMS_MAX];  // dims[0] is the row length (fastest); unused ones are 1
   uint64_t offset_bytes;         // of the first byte, from the start of the file
   uint64_t size_bytes;
@@ -124,15 +124,15 @@ wick_status gguf_get_array(const gguf_directory *directory, const char *key,
                            gguf_value_type item_type, const gguf_value **out, wick_error *error);
 // Returns an item of an array of numbers (any integer type or F32/F64), index < count.
 double gguf_array_f64(const gguf_value *array, uint64_t index);
-// The same for integers. A value that does not fit saturates. Floats are truncated towards zero;
-// NaN is 0.
+// Like gguf_array_f64, for integers. A value that does not fit saturates. Floats are truncated
+// towards zero; NaN is 0.
 int64_t gguf_array_i64(const gguf_value *array, uint64_t index);
 // Returns the next string of an array. Start with cursor = array->data and call `count` times.
 gguf_string gguf_next_string(const uint8_t **cursor);
 
 bool gguf_string_equals(gguf_string string, const char *text);
 
-// Returns the string as messages show it: at most its first 80 bytes, with '?' for bytes that are
+// Writes the string as messages show it: at most its first 80 bytes, with '?' for bytes that are
 // not printable.
 enum { GGUF_QUOTE_BYTES = 96 };
 const char *gguf_quote(gguf_string string, char out[GGUF_QUOTE_BYTES]);

@@ -6,7 +6,7 @@
 //   gguf_writer_add_string(writer, "general.architecture", "llama", 5);
 //   gguf_writer_add_tensor(writer, "token_embd.weight", GGML_TYPE_F16, dims, 2);
 //   gguf_writer_write_header(writer, &error);          // any failure so far is reported here
-//   gguf_writer_write_data(writer, bytes, size_bytes, &error);   // as often as you like
+//   gguf_writer_write_data(writer, bytes, size_bytes, &error);   // any number of times
 //   gguf_writer_finish(writer, &error);
 #ifndef WICK_FORMAT_GGUF_WRITER_H
 #define WICK_FORMAT_GGUF_WRITER_H
@@ -24,8 +24,8 @@ typedef struct gguf_writer gguf_writer;
 // Receives the next bytes of the file; returns false if they cannot be written (WICK_E_IO).
 typedef bool (*gguf_write)(void *context, const void *bytes, size_t size_bytes);
 
-// Creates a writer. `alignment`: a power of two from 8 to GGUF_ALIGNMENT_MAX; it is declared unless
-// it is 32.
+// Creates a writer. `alignment`: a power of two from 8 to GGUF_ALIGNMENT_MAX; it is written to the
+// metadata unless it is 32.
 wick_status gguf_writer_create(memory_gate *memory, gguf_write write, void *context,
                                uint32_t alignment, gguf_writer **out, wick_error *error);
 void gguf_writer_destroy(gguf_writer *writer);

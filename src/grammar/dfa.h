@@ -27,13 +27,13 @@ typedef enum dfa_operation { DFA_AND, DFA_OR, DFA_WITHOUT } dfa_operation;
 const dfa *dfa_combine(grammar_work *work, const dfa *a, const dfa *b, dfa_operation operation);
 const dfa *dfa_none(grammar_work *work);
 const dfa *dfa_any_text(grammar_work *work);
-// The set of one string, valid UTF-8.
+// Returns the set of one string, which must be valid UTF-8.
 const dfa *dfa_of_text(grammar_work *work, const uint8_t *text, size_t size_bytes);
-// Strings of `least` to `most` characters; most may be UINT32_MAX.
+// Returns the set of strings of `least` to `most` characters; most may be UINT32_MAX.
 const dfa *dfa_of_lengths(grammar_work *work, uint32_t least, uint32_t most);
-// The same set with the fewest states (Moore 1956); `set` itself if it has many states, or if a few
-// rounds do not determine which states are equivalent. Returns NULL when `work` pauses: call again
-// with the same *progress, which is NULL at first.
+// Returns the same set with the fewest states (Moore 1956); `set` itself if it has many states, or
+// if a few rounds do not determine which states are equivalent. Returns NULL when `work` pauses:
+// call again with the same *progress, which is NULL at first.
 typedef struct state_parter state_parter;
 const dfa *dfa_minimise(grammar_work *work, const dfa *set, state_parter **progress);
 bool dfa_holds(const dfa *set, const uint8_t *text, size_t size_bytes);
@@ -62,11 +62,12 @@ void nfa_begin(nfa *nfa, grammar_work *work);
 uint32_t nfa_state(nfa *nfa);
 void nfa_range(nfa *nfa, uint32_t from, uint32_t low, uint32_t high, uint32_t to);
 void nfa_skip(nfa *nfa, uint32_t from, nfa_kind kind, uint32_t to);
-// Adds one string, valid UTF-8, from one state to another.
+// Adds one string, which must be valid UTF-8, from one state to another.
 void nfa_text(nfa *nfa, uint32_t from, const uint8_t *text, size_t size_bytes, uint32_t to);
 // Adds the strings of a set, from one state to another.
 void nfa_copy(nfa *nfa, const dfa *set, uint32_t from, uint32_t to);
-// No edge may lead to `start`, so that the beginning of a string differs from the rest.
+// Returns the set of strings that lead from `start` to `end`. No edge may lead to `start`, so that
+// the beginning of a string differs from the rest.
 const dfa *dfa_of_nfa(nfa *nfa, uint32_t start, uint32_t end);
 // Continues building the set that was interrupted by a pause. Returns false at another pause, or
 // after a failure.

@@ -37,8 +37,8 @@ typedef struct json_document {
   uint32_t *slots, slot_mask;  // hash table of members by object and name: a node, or 0
 } json_document;
 
-// WICK_E_ARG, with the position; WICK_E_FULL if it is nested too deeply. If several members have
-// the same name, the last one counts, as in JSON.parse.
+// Parses a document. WICK_E_ARG if it is invalid, with the position; WICK_E_FULL if it is nested
+// too deeply. If several members have the same name, the last one counts, as in JSON.parse.
 bool document_read(grammar_work *work, const uint8_t *source, size_t size_bytes,
                    json_document *out);
 
@@ -47,7 +47,8 @@ static inline const json_node *document_node(const json_document *document, uint
 }
 bool text_is(document_text text, const char *wanted);
 bool text_is_same(document_text a, document_text b);
-// Returns a member of an object; 0 if there is none, or if the node is not an object.
+// Returns a member of an object; 0 if the object has no such member, or if the node is not an
+// object.
 uint32_t document_member(const json_document *document, uint32_t node, document_text name);
 uint32_t document_find(const json_document *document, uint32_t node, const char *name);
 

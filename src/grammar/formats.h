@@ -8,7 +8,7 @@
 typedef enum format_kind {
   FORMAT_UNKNOWN,  // has no effect, as in the standard
   FORMAT_TEXTS,    // the set is *texts
-  FORMAT_REFUSED,  // in the standard, but not supported here
+  FORMAT_REFUSED,  // in the standard, but not supported
   FORMAT_INT32,    // numbers; from OpenAPI
   FORMAT_INT64,    // whole numbers; generated ones have fewer than 64 bits
 } format_kind;
@@ -16,7 +16,7 @@ typedef enum format_kind {
 typedef enum format_level {
   FORMAT_AGREED,   // strings that all common validators accept
   FORMAT_EVERY,    // all strings that the format allows
-  FORMAT_AT_MOST,  // the same and possibly more
+  FORMAT_AT_MOST,  // all strings of FORMAT_EVERY, and possibly more
 } format_level;
 
 format_kind format_find(grammar_work *work, document_text name, format_level level,

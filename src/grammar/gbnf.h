@@ -6,7 +6,7 @@
 #include "grammar/program.h"
 #include "text/tokenizer.h"
 
-// Returns the name of a rule for messages.
+// The names of rules, for messages.
 typedef struct gbnf_names gbnf_names;
 
 // Builds the rules; if `tokens` is NULL, grammars that refer to tokens are rejected. Returns the

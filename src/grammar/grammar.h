@@ -26,24 +26,24 @@ typedef struct grammar {
 // WICK_E_NOMEM.
 wick_status grammar_create(memory_gate *memory, const tokenizer *tokens, const wick_grammar *wanted,
                            grammar **out, wick_error *error);
-// The same in slices, with the caller's working memory: returns WICK_E_BUSY after a slice, and the
-// next call continues. Call work_end afterwards.
+// Like grammar_create, in slices and with the caller's working memory: returns WICK_E_BUSY after a
+// slice, and the next call continues. Call work_end afterwards.
 wick_status grammar_run(grammar_work *work, const tokenizer *tokens, const wick_grammar *wanted,
                         grammar **out, wick_error *error);
 // Builds the rules of a grammar. Returns the rule for the whole text; 0 after a failure.
 uint32_t grammar_build(program_builder *builder, const tokenizer *tokens,
                        const wick_grammar *wanted, gbnf_names **names);
-// The reply of a chat model that may call tools, in the format of the engine's chat template. The
-// text is a JSON object:
+// A grammar for the reply of a chat model that may call tools, in the format of the engine's chat
+// template. Its source is a JSON object:
 //   tools, tool_choice ("auto", "required", or {"function": {"name"}}), parallel_tool_calls: as in
 //     OpenAI's API
 //   ending: the part of the prompt after the messages
 //   has_begun: whether the end of `ending` is content
 //   content: {"kind", "text"}, a grammar for the content after the reasoning
-// With "auto" the text is free until a call or the content begins; otherwise only calls follow the
-// reasoning. If the reply begins as a call, its arguments match the schema, or WICK_E_UNSUPPORTED
-// names the keyword that is not supported. The request needs print_special, unless the tags are a
-// plain <think>.
+// With "auto", the text is free until a call or the content begins; otherwise only calls follow the
+// reasoning. If the reply begins as a call, its arguments match the schema. A schema with an
+// unsupported keyword is rejected with WICK_E_UNSUPPORTED, which names the keyword. The request
+// needs print_special, unless the tags are a plain <think>.
 #define GRAMMAR_REPLY ((wick_grammar_kind)5)
 // Defined in reply/hold.c, next to the call formats.
 uint32_t grammar_build_reply(program_builder *builder, const tokenizer *tokens,
@@ -64,7 +64,7 @@ void matcher_copy(const grammar_matcher *from, grammar_matcher *to);
 void matcher_end(grammar_matcher *matcher);
 // Returns false, and leaves the position unchanged, if the text cannot continue with these bytes.
 bool matcher_take_bytes(grammar_matcher *matcher, const uint8_t *bytes, size_t count);
-// The same for a token: its bytes, or the token itself if the grammar refers to it.
+// Like matcher_take_bytes, for a token: its bytes, or the token itself if the grammar refers to it.
 bool matcher_take_token(grammar_matcher *matcher, const tokenizer *tokens, int32_t token,
                         uint8_t *scratch);
 // Writes the bytes that must follow, up to `capacity`, and returns their number. The position does

@@ -36,9 +36,9 @@ void machine_mark_begin(machine *machine, machine_mark *mark);
 void machine_mark_copy(const machine_mark *from, machine_mark *to);
 void machine_mark_end(machine_mark *mark);
 
-// Returns the configuration after a byte; MACHINE_DEAD if there is none, or if it exceeds the
-// machine's memory (see machine_is_full). Numbers without a mark are valid until the next
-// collection, which only machine_make_room runs.
+// Returns the configuration after a byte; MACHINE_DEAD if the byte does not match, or if the
+// configuration exceeds the machine's memory (see machine_is_full). Numbers without a mark are
+// valid until the next collection, which only machine_make_room runs.
 uint32_t machine_step(machine *machine, uint32_t state, uint8_t byte);
 // Returns the configuration after following the edges of the token, merged with `bytes`, the
 // configuration after its bytes (MACHINE_DEAD: none).

@@ -20,8 +20,8 @@ void mask_cache_destroy(mask_cache *cache);
 // until the next call. Nothing is allocated. The cost is a walk over the matching part of the trie,
 // or a lookup.
 const uint32_t *mask_find(mask_cache *cache, grammar_matcher *matcher);
-// Writes the same to `bits` [ceil(vocab / 32)]; a model's vocabulary may be larger than the
-// tokenizer's.
+// Writes the result of mask_find to `bits` [ceil(vocab / 32)]; a model's vocabulary may be larger
+// than the tokenizer's.
 void mask_write(mask_cache *cache, grammar_matcher *matcher, uint32_t *bits, uint32_t vocab);
 // Whether a token of more than `size_bytes` bytes may follow. `scratch`: as for tokenizer_piece.
 bool mask_has_longer(mask_cache *cache, grammar_matcher *matcher, const tokenizer *tokens,

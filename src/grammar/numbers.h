@@ -18,18 +18,19 @@ typedef enum number_bound {
 const dfa *numbers_all(grammar_work *work);
 const dfa *numbers_of_one_digit(grammar_work *work);  // one digit before the point
 const dfa *numbers_integers(grammar_work *work);
-// WICK_E_UNSUPPORTED for a number with too many digits.
+// Returns the numbers within a bound. WICK_E_UNSUPPORTED if the bound has too many digits.
 const dfa *numbers_bounded(grammar_work *work, document_text bound, number_bound kind);
 const dfa *numbers_equal(grammar_work *work, document_text value);
-// The multiples of a positive number, which must have few digits (otherwise WICK_E_UNSUPPORTED).
+// Returns the multiples of a positive number, which must have few digits (otherwise
+// WICK_E_UNSUPPORTED).
 const dfa *numbers_multiple(grammar_work *work, document_text divisor);
-// Notations without superfluous digits: no ".0" at the end, no "-0", and at most 15 digits, so that
-// doubles distinguish them.
+// Returns the notations without superfluous digits: no ".0" at the end, no "-0", and at most 15
+// digits, so that doubles distinguish them.
 const dfa *numbers_short(grammar_work *work);
 // Whether no double has a larger magnitude.
 bool numbers_is_largest(document_text value);
-// Returns the value as a count: UINT32_MAX if it is negative or fractional, NUMBERS_COUNT_MAX for
-// this number and larger ones.
+// Returns the value as a count: UINT32_MAX if the value is negative or fractional,
+// NUMBERS_COUNT_MAX if it is at least that large.
 uint32_t numbers_count(document_text value);
 
 #endif

@@ -67,7 +67,7 @@ typedef struct program_builder {
   } edges;
   work_u32_list rules;
   uint32_t above_ascii_rule;          // reads any character beyond ASCII; 0: not built yet
-  uint32_t escaped_above_ascii_rule;  // the same, unchanged or escaped as in JSON
+  uint32_t escaped_above_ascii_rule;  // reads the same characters, unchanged or escaped as in JSON
   uint32_t json_char_rule[3];         // a character of a JSON string, by spelling (spell.h)
   work_sets classes;                  // classes of characters (spell.c)
   work_u32_list class_rules;          // [classes] 0: not built yet
@@ -95,12 +95,13 @@ void program_bytes(program_builder *builder, uint32_t from, uint8_t low, uint8_t
 void program_skip(program_builder *builder, uint32_t from, uint32_t to);
 void program_call(program_builder *builder, uint32_t from, uint32_t rule, uint32_t to);
 void program_end(program_builder *builder, uint32_t from);
-// Adds the state of a member of an object in any order, and the edges that match this member,
-// between two states.
+// Add the state of a member of an object whose members may be in any order, and the edges that
+// match this member, between two states.
 uint32_t program_member_place(program_builder *builder, bool is_required);
 void program_member(program_builder *builder, uint32_t from, uint32_t rule, uint32_t member,
                     uint32_t to);
-// Adds the end of such an object, at which `required` required members must have arrived.
+// Adds the end of an object whose members may be in any order. At this point, `required` required
+// members must have arrived.
 void program_members(program_builder *builder, uint32_t from, uint32_t required, uint32_t to);
 void program_token(program_builder *builder, uint32_t from, uint32_t token, bool is_not,
                    uint32_t to);
@@ -123,10 +124,10 @@ uint32_t program_above_ascii_rule(program_builder *builder);
 typedef struct prefix_sharer prefix_sharer;
 bool program_share_prefixes(program_builder *builder, prefix_sharer **progress);
 
-// Drops states that lead nowhere; rejects rules that call themselves before anything is read
-// (WICK_E_UNSUPPORTED) and grammars without any end (WICK_E_ARG). `name_of` returns a rule's name
-// for messages; it may be NULL. The program is allocated from the gate and freed by
-// program_destroy. WICK_E_BUSY at a pause of resumable work: the next call continues.
+// Finishes a program: drops states that lead nowhere, and rejects rules that call themselves before
+// anything is read (WICK_E_UNSUPPORTED) and grammars without any end (WICK_E_ARG). `name_of`
+// returns a rule's name for messages; it may be NULL. The program is allocated from the gate and
+// freed by program_destroy. WICK_E_BUSY at a pause of resumable work: the next call continues.
 typedef const char *(*program_namer)(void *context, uint32_t rule);
 wick_status program_finish(program_builder *builder, uint32_t root, program_namer name_of,
                            void *context, grammar_program *out);

@@ -5,7 +5,7 @@
 
 #include "grammar/dfa.h"
 
-// Returns the strings in which the pattern is found or, with `whole`, those that it matches
+// Returns the strings in which the pattern is found or, with `whole`, the strings that it matches
 // entirely. NULL after a failure: WICK_E_ARG with the position in the pattern, WICK_E_UNSUPPORTED,
 // WICK_E_FULL.
 const dfa *regex_compile(grammar_work *work, const uint8_t *pattern, size_t size_bytes, bool whole);

@@ -5,7 +5,7 @@
 
 #include "grammar/document.h"
 
-// Bits of types; no bits: the schema does not state any.
+// Bits of types; no bits: the schema does not state a type.
 enum {
   SAID_STRING = 1,
   SAID_NUMBER = 2,

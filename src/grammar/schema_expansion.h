@@ -2,7 +2,7 @@
 // (schema_cases.c).
 //
 // A keyword becomes tasks. A task restricts the case, or adds terms. If a keyword has alternatives,
-// each is an option, which is a list of tasks. One option has to hold.
+// each is an option, which is a list of tasks. At least one option must apply.
 #ifndef WICK_GRAMMAR_SCHEMA_EXPANSION_H
 #define WICK_GRAMMAR_SCHEMA_EXPANSION_H
 
@@ -22,7 +22,7 @@ typedef enum task_kind {
   TASK_ITEM,      // `term` for item `a`
   TASK_CONTAINS,  // `term` for `a` to `b` items, starting at index `from`
   TASK_SOME,      // `term` for some member with a name in `set`
-  TASK_OTHER,     // the same, and its name is not declared
+  TASK_OTHER,     // like TASK_SOME, for a member whose name is not declared
   TASK_PART,      // `term` applies to members or items
   TASK_CHOICE,
 } task_kind;
@@ -115,7 +115,7 @@ keyword_no schema_no_required, schema_no_properties, schema_no_additional, schem
 uint32_t schema_contains_count(schema_compiler *c, uint32_t schema, const char *name,
                                uint32_t otherwise);
 
-// Adds the options for the member that a TASK_SOME applies to: a declared or an undeclared one.
+// Adds the options for the member that a TASK_SOME applies to: a declared or an undeclared member.
 const option *schema_choose_member(schema_compiler *c, const schema_case *value, const task *some);
 
 // ---- schema_combine.c ----

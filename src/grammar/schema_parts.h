@@ -85,7 +85,7 @@ typedef struct case_list {
   uint32_t count, capacity;
 } case_list;
 
-// The compiled patterns and formats.
+// A compiled pattern or format.
 enum { KNOWN_PATTERN = 100 };  // a value in addition to those of format_level
 typedef struct known_set {
   document_text text;
@@ -146,7 +146,7 @@ typedef struct schema_compiler {
 
 // Rejects a keyword at its position.
 bool schema_refuse(schema_compiler *c, uint32_t node, const char *what);
-// Fails with WICK_E_ARG at a node: the schema is invalid.
+// Fails with WICK_E_ARG at a node because the schema is invalid.
 bool schema_fail(schema_compiler *c, uint32_t node, const char *what);
 
 // ---- schema_refs.c ----
@@ -159,7 +159,7 @@ void schema_find_dialect(schema_compiler *c);
 uint32_t schema_set(schema_compiler *c, schema_term *terms, uint32_t count);
 // Returns all cases of a set that are not obviously empty.
 bool schema_expand(schema_compiler *c, uint32_t set, case_list *out);
-// Returns the types of terms; all types if they cannot be expanded.
+// Returns the types that a set of terms allows; all types if the set cannot be expanded.
 uint32_t schema_types_of_terms(schema_compiler *c, schema_term *terms, uint32_t count);
 // True only if it is certain that no value satisfies the set.
 bool schema_set_is_empty(schema_compiler *c, uint32_t set, uint32_t depth);
@@ -185,16 +185,15 @@ uint32_t schema_target(schema_compiler *c, term_kind kind, uint32_t node);
 // Whether a schema has no constraints: true, or an object with only annotations.
 bool schema_is_true(const schema_compiler *c, uint32_t node);
 
-// ---- schema_members.c, schema_items.c ----
-// Return the set of terms that the parts of a case require of a member with this name, or of an
-// item; UINT32_MAX after a failure.
+// ---- schema_members.c, schema_items.c ---- Return the set of terms that the parts of a case
+// require of the member with this name, or of an item; UINT32_MAX after a failure.
 uint32_t schema_member_set(schema_compiler *c, const schema_case *value, document_text name);
 uint32_t schema_item_set(schema_compiler *c, const schema_case *value, uint32_t index);
 // Returns all strings among the values of the cases.
 const dfa *schema_texts(schema_compiler *c, const case_list *cases);
 // Returns the strings that a schema for names allows.
 const dfa *schema_names(schema_compiler *c, uint32_t node);
-// Whether the unevaluated... keyword of a schema applies to a part.
+// Whether unevaluatedProperties or unevaluatedItems of a schema applies to a part.
 static inline bool part_is_within(const case_part *part, uint32_t node) {
   const term_scope *scope = part->scope;
   while (scope != NULL && scope->node != node) scope = scope->outer;

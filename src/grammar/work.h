@@ -1,5 +1,5 @@
 // grammar/work.h — the working memory of a compilation: it is freed as a whole, limited in bytes
-// and in steps, and keeps the first failure. After a failure calls return NULL or 0 without
+// and in steps, and keeps the first failure. After a failure, calls return NULL or 0 without
 // relevant changes, so callers may check once at the end.
 //
 // A compilation may be done in slices. A pause is a failure (WICK_E_BUSY) that work_resume clears.
@@ -49,7 +49,7 @@ typedef struct grammar_work {
   work_memo **memos;  // [memo_slots], a power of two
   uint32_t memo_count, memo_slots;
   void *kept;          // state of a paused compilation, or NULL
-  void *kept_calls;    // the same for the surrounding calls (reply/hold_slices.c)
+  void *kept_calls;    // state of the surrounding calls (reply/hold_slices.c)
   void *kept_built;    // a built_grammar that is not finished, or NULL
   wick_status status;  // WICK_OK until the first failure
   wick_error error;
@@ -57,7 +57,7 @@ typedef struct grammar_work {
 } grammar_work;
 
 void work_begin(grammar_work *work, memory_gate *memory);
-// slice_steps 0, the initial value, means no pauses.
+// Sets the limits. If slice_steps is 0, the initial value, there are no pauses.
 void work_limit(grammar_work *work, const grammar_limits *limits, uint64_t slice_steps);
 void work_end(grammar_work *work);
 // Must be called after a pause, and before the first slice.
@@ -75,13 +75,13 @@ void work_settle(grammar_work *work);
 // distinguishes the keys of different functions. The value must depend only on the key.
 work_memo *work_remember(grammar_work *work, uint32_t kind, const void *key, size_t size_bytes);
 
-// Returns zeroed memory, aligned to 8 bytes; NULL after a failure, including this call's
+// Returns zeroed memory, aligned to 8 bytes; NULL after a failure, including a failure of this call
 // (WICK_E_NOMEM, WICK_E_FULL).
 void *work_alloc(grammar_work *work, size_t count, size_t item_bytes);
 // Returns a larger copy of `old`, whose additional items are not zeroed; the old one remains valid.
 void *work_grow(grammar_work *work, const void *old, size_t count, size_t new_count,
                 size_t item_bytes);
-// Counts steps; returns false if there were too many, or after another failure.
+// Counts steps; returns false if the limit is exceeded, or after another failure.
 bool work_step(grammar_work *work, uint32_t steps);
 // Called before the next part of lasting work: counts a step. Returns false after a failure or at
 // the end of the slice.

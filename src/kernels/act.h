@@ -40,8 +40,8 @@ typedef struct act_wide {
 #define ACT_TINY 0x1p-100f
 #define ACT_AMAX_END (127 * 0x1p15f)
 
-// Adding this leaves the value, rounded to the nearest even integer, in the low bits of the
-// mantissa.
+// Adding this number leaves the value, rounded to the nearest integer (ties to even), in the low
+// bits of the mantissa.
 #define ACT_ROUND 0x1.8p23f
 
 static inline uint32_t act_blocks(uint32_t cols) { return ceil_div_u32(cols, ACT_BLOCK); }

@@ -8,7 +8,7 @@
 // with sub-scales and sub-minima per 16 columns; the kind defines which of these exist. For each
 // part, products add in this order: the integer dot times (scale * activation scale), then the
 // minimum times the activations' sum. For BLOCK_HALVES, they add the dot of the first 16 columns,
-// then that of the others. SIMD variants keep this order.
+// then the dot of the other 16 columns. SIMD variants keep this order.
 #ifndef WICK_KERNELS_BLOCKS_H
 #define WICK_KERNELS_BLOCKS_H
 
@@ -23,8 +23,8 @@ typedef enum block_kind {
   BLOCK_MINS = 1,      // scale * code - min
   BLOCK_SUB = 2,       // scale * sub_scale * code
   BLOCK_SUB_MINS = 3,  // scale * sub_scale * code - min * sub_min
-  BLOCK_SIGNED = 4,    // scale * code, codes of 8 bits and a sign
-  BLOCK_HALVES = 5     // the same with one scale per 16 columns, in half_scales
+  BLOCK_SIGNED = 4,    // scale * code, signed codes of 8 bits
+  BLOCK_HALVES = 5     // like BLOCK_SIGNED, with one scale per 16 columns, in half_scales
 } block_kind;
 
 // One part of one row, with codes whose offset has been subtracted.

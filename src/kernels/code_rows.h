@@ -1,5 +1,5 @@
 // kernels/code_rows.h — multiplies rows of codes as in pages (kv_pages.h) by pairs of 16-bit
-// factors, in 128-bit vectors: the part that attention over codes of both kinds shares.
+// factors, in 128-bit vectors: the common part of attention over both kinds of codes.
 //
 // A 16-bit lane of a row has two codes: both = 256 * high + low, where `high` is signed and `low`
 // is not. Two sums are kept, over `both` and over `high`. The sum over `low` is the first minus 256
@@ -19,8 +19,8 @@
 enum { FEW = 4, BLOCK = KV_BLOCK_VALUES, TOKENS = KERNEL_PAGE_TOKENS };
 enum { STRIP = 8, ROW_BYTES = 16, ROWS = 2, ROW_FACTORS = 2, STEP = KERNEL_STEP_TOKENS };
 
-// Heads whose sums are split into two chains: up to 3 if a dot and its addition are one
-// instruction, which takes 5 cycles, because one chain would stall the processor. For more heads,
+// The maximum number of heads whose sums are split into two chains. If a dot and its addition are
+// one instruction, which takes 5 cycles, a single chain would stall the processor. For more heads,
 // two chains do not fit into the registers.
 #ifdef __AVXVNNI__
 enum { CHAINED_HEADS = 3 };
@@ -49,8 +49,8 @@ SIMD_INLINE void sums_join(row_sums *sums, uint32_t heads) {
   }
 }
 
-// Adds row u: sums[h][0] += low codes times pairs of factors; sums[h][1] += the same with the high
-// codes.
+// Adds row u: sums[h][0] += low codes times pairs of factors; sums[h][1] += high codes times the
+// same factors.
 SIMD_INLINE void row_add(v128_t low, v128_t high, const int16_t *const *factors, uint32_t u,
                          row_sums *sums, uint32_t heads) {
   const bool is_odd = heads <= CHAINED_HEADS && u % 2 == 1;
@@ -63,7 +63,7 @@ SIMD_INLINE void row_add(v128_t low, v128_t high, const int16_t *const *factors,
 }
 
 // Computes sums[h][0] += ROWS rows of whole lanes (both codes) times pairs of factors; sums[h][1]
-// += the same with the high codes. `heads` is a compile-time constant.
+// += high codes times the same factors. `heads` is a compile-time constant.
 SIMD_INLINE void rows_add(const uint8_t *codes, const int16_t *const *factors, row_sums *sums,
                           uint32_t heads) {
   const int16_t *x[FEW];

@@ -49,7 +49,7 @@ static inline float erf_f32(float x) {
   return x < 0 ? -value : value;
 }
 
-// 2 sqrt(2 / pi), and that times 0.044715 (Hendrycks and Gimpel 2016, the tanh form).
+// 2 sqrt(2 / pi), and this number times 0.044715 (Hendrycks and Gimpel 2016, the tanh form).
 #define GELU_LINEAR 1.5957691216057308f
 #define GELU_CUBIC 0.0713548162726f
 #define GELU_ROOT 0.70710678118654752f  // sqrt(1 / 2), for the exact form

@@ -1,4 +1,4 @@
-// kernels/exp_simd.h — the functions of exp.h on four lanes, bit for bit the same.
+// kernels/exp_simd.h — the functions of exp.h on four lanes, with bit-identical results.
 #ifndef WICK_KERNELS_EXP_SIMD_H
 #define WICK_KERNELS_EXP_SIMD_H
 
@@ -34,7 +34,7 @@ SIMD_INLINE v128_t exp_up_to_most(v128_t x, simd_flavor flavor) {
   p = simd_multiply_add(p, r2, exp_pair(4, r, flavor), flavor);
   p = simd_multiply_add(p, r2, wasm_f32x4_add(r, wasm_v128_load(c->p[6])), flavor);
   p = wasm_i32x4_add(p, wasm_i32x4_shl(rounded, 23));
-  // 0 where x is too small; e^x is greater than x, so the larger of them is e^x or NaN
+  // 0 where x is too small; e^x is greater than x, so the larger of the two is e^x or NaN
   p = wasm_v128_andnot(p, wasm_f32x4_lt(x, wasm_v128_load(c->least)));
   return wasm_f32x4_pmax(x, p);
 }

@@ -124,7 +124,7 @@ typedef void kv_copy_function(void *to, const void *from, uint32_t slots, uint32
   kv_read_function kv_##name##_k_read, kv_##name##_v_read;    \
   kv_copy_function kv_##name##_k_copy, kv_##name##_v_copy
 
-// Makes queries for Q8 and Q4.
+// The queries_make function of Q8 and Q4.
 void kv_queries_make(float *q, uint32_t heads, uint32_t head_dim);
 
 KERNEL_KV_FAMILY(f32);
@@ -159,8 +159,9 @@ typedef struct reading_ahead {
 void read_ahead(reading_ahead *ahead);
 
 // Attention over pages of codes in 128-bit vectors, the same in every flavor. Rows of scores and p
-// are KERNEL_STEP_TOKENS long. Compute the scores of all tokens of `count` pages; and acc
-// [heads][head_dim] += p * V of them, where p is at most 1, and 0 for tokens that do not count.
+// are KERNEL_STEP_TOKENS long. The functions compute the scores of all tokens of `count` pages, and
+// acc [heads][head_dim] += p * V over these tokens, where p is at most 1, and 0 for tokens that do
+// not count.
 void codes_scores_simd(const float *q, uint32_t dims, uint32_t heads, const kernel_page *pages,
                        uint32_t count, kernel_kv_type type, float *scores, reading_ahead *ahead);
 void codes_values_simd(float *acc, uint32_t dims, uint32_t heads, const kernel_page *pages,

@@ -2,8 +2,8 @@
 // Q1_0 (128 columns, -1 or 1), Q2_0 (64 columns, -1 to 2) and TQ2_0 (256 columns, -1 to 1).
 //
 // A part is 32 columns, in eight groups of 4. Step k of a part processes column groups k and 4 + k.
-// With 2 bits, these are fields 2 * (k % 2) and the next one of a byte in vector k / 2; with 1 bit,
-// they are bits k and 4 + k of a byte.
+// With 2 bits, these groups are fields 2 * (k % 2) and 2 * (k % 2) + 1 of a byte in vector k / 2;
+// with 1 bit, they are bits k and 4 + k of a byte.
 #ifndef WICK_KERNELS_FEWBITS_H
 #define WICK_KERNELS_FEWBITS_H
 

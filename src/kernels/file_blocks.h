@@ -1,5 +1,5 @@
-// kernels/file_blocks.h — types whose records contain the file's blocks unchanged: those of 8 rows,
-// one after the other. Products unpack a part of a row at a time into codes and scales
+// kernels/file_blocks.h — types whose records contain the file's blocks of 8 rows unchanged, one
+// after the other. Products unpack a part of a row at a time into codes and scales
 // (block_part_load), both in the scalar reference and for the tiles of tile.h. A single token also
 // uses a tile. This suits types whose codes must be looked up row by row anyway.
 #ifndef WICK_KERNELS_FILE_BLOCKS_H
@@ -71,7 +71,8 @@ static inline void file_blocks_store(uint8_t *data, uint32_t cols, uint32_t row,
   BLOCK_FUNCTIONS(name, type)                                                              \
   FILE_BLOCKS_SIMD(name, type, offset)
 
-// The other functions exist already.
+// Builds for a level define only the SIMD functions; the other functions are in the build without a
+// level.
 #ifdef WICK_LEVEL
 #undef FILE_BLOCKS_TYPE
 #define FILE_BLOCKS_TYPE(name, type, offset) FILE_BLOCKS_SIMD(name, type, offset)

@@ -12,7 +12,7 @@
 //   sum of w x = sum of |x| (x < 0 ? ~w : w) + sum of |x| where x < 0
 //
 // The second sum is the same for all rows. Two products of a pair are at most 2 * 127 * 128, which
-// fits 16 bits. QUADS does not need this if SIMD_HAS_BYTES: codes are raised by 128 if the dot
+// fits into 16 bits. QUADS does not need this if SIMD_HAS_BYTES: codes are raised by 128 if the dot
 // reads them as unsigned, and stay unchanged if it reads them as signed.
 #ifndef WICK_KERNELS_FOURS_H
 #define WICK_KERNELS_FOURS_H
@@ -25,8 +25,8 @@
 typedef enum four_form {
   FOUR_WIDE,   // as 16-bit lanes: codes are those of tile_part.wide, words those of act_wide
   FOUR_CODES,  // as bytes: words are those of act_block.codes
-  FOUR_SIGNED  // as bytes with a sign: each column group has a word of |x|, followed by one whose
-               // bytes are all ones where x < 0
+  FOUR_SIGNED  // as bytes with a sign: each column group has a word of |x|, followed by a word
+               // whose bytes are all ones where x < 0
 } four_form;
 
 SIMD_INLINE four_form four_form_of(block_kind kind, simd_flavor flavor) {

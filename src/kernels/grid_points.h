@@ -1,5 +1,5 @@
 // kernels/grid_points.h — the points of the grids of IQ1, IQ2 and IQ3. The program contains them as
-// bits (grids_tables.h), because in this form their gzipped size is a third.
+// bits (grids_tables.h), because their gzipped size is then only a third.
 #ifndef WICK_KERNELS_GRID_POINTS_H
 #define WICK_KERNELS_GRID_POINTS_H
 
@@ -12,7 +12,7 @@ typedef struct grid_points {
   uint16_t iq2_xxs[256], iq2_xs[512], iq2_s[1024];
   uint16_t iq3_xxs[256];  // 4 x 4 bits: 0 to 7 represent 4, 12, 20, 28, 36, 44, 52, 62
   uint16_t iq3_s[512];    // 4 x 4 bits: (value - 1) / 2
-  // The same values in one byte each.
+  // The points of IQ2, with one byte per value.
   uint64_t iq2_xxs_codes[256], iq2_xs_codes[512], iq2_s_codes[1024];
   uint32_t iq3_xxs_codes[256], iq3_s_codes[512];
   uint64_t signs[256];  // byte i is 0xff if bit i is set

@@ -50,18 +50,19 @@ typedef struct kernel_type_ops {
   // false if the shape does not fit.
   bool (*matrix_bytes)(uint32_t rows, uint32_t cols, uint64_t *bytes);
   // Stores `block_count` consecutive file blocks of one row, starting at block `first_block`. Calls
-  // may be made in any order. Old contents are replaced, so memory need not be cleared, except the
-  // rows that pad the last group, which must be zeros. Returns flags to be or-ed into those of the
-  // matrix.
+  // may be made in any order. Old contents are replaced, so memory need not be cleared, except for
+  // the rows that pad the last group, which must be zeros. Returns flags to be or-ed into the
+  // matrix's flags.
   uint32_t (*repack)(uint8_t *data, uint32_t cols, uint32_t row, uint32_t first_block,
                      uint32_t block_count, const uint8_t *file_blocks);
   // Computes out[cols] = the row as floats (embedding lookup), exactly like ggml's dequantisation.
   void (*row_dequant)(const kernel_matrix *matrix, uint32_t row, float *out);
   kernel_act_form act_form;
   // Computes y[t * y_stride + r] = sum over c of W[r][c] * x[t][c], for r in [row_first, row_last)
-  // and t in [0, tokens). row_first is a multiple of KERNEL_ROW_GROUP; row_last is too, or equals
-  // rows. Nothing outside of the range is written. `act`: tokens rows of the form, act_stride_bytes
-  // apart, each 64-byte aligned. The micro-kernel is selected by `tokens`.
+  // and t in [0, tokens). row_first is a multiple of KERNEL_ROW_GROUP; row_last is also a multiple
+  // of it, or equals rows. Nothing outside of the range is written. `act`: `tokens` rows of
+  // activations in the type's form, act_stride_bytes apart, each 64-byte aligned. The micro-kernel
+  // is selected by `tokens`.
   void (*matmul)(const kernel_matrix *matrix, uint32_t row_first, uint32_t row_last,
                  const void *act, size_t act_stride_bytes, uint32_t tokens, float *y,
                  size_t y_stride);
@@ -148,8 +149,9 @@ typedef struct kernel_kv_ops {
   // NULL, and k_copy copies the whole page.
   void (*k_encode)(void *k_page, const void *f16_page, uint32_t first, uint32_t last,
                    uint32_t head_dim);
-  // For the same types: makes factors of queries [heads][head_dim], of kv_factor_bytes each and
-  // 16-byte aligned, which attention over pages of codes needs in addition to the queries.
+  // For types that encode whole pages of keys: makes factors of queries [heads][head_dim], which
+  // attention over pages of codes needs in addition to the queries. Those of a query are
+  // kv_factor_bytes long and 16-byte aligned.
   void (*factors_make)(const float *q, uint32_t heads, uint32_t head_dim, void *factors);
   // Rotates the result of attention over values of this type [heads][head_dim] back, in place.
   // NULL: the result stays unchanged.
@@ -170,7 +172,7 @@ typedef struct kernel_conv {
   const float *weight;               // [width][channels], the tap of the newest input last
   const float *bias;                 // [channels] or NULL
   const float *state_in;  // [width - 1][channels]: inputs before the first token, oldest first
-  float *state_out;       // the same after the last token; must not be state_in
+  float *state_out;       // the state after the last token; must not be state_in
   const float *x;         // [tokens] rows, x_stride floats apart
   float *y;               // [tokens] rows, y_stride floats apart; may be x (same stride)
   size_t x_stride, y_stride;
@@ -184,7 +186,7 @@ typedef struct kernel_delta {
   const float *decay, *beta;  // [tokens], gate_stride floats apart; decay in [0, 1]
   size_t gate_stride;
   const float *state_in;  // [key_dim][value_dim]
-  float *state_out;       // the same after the last token; must not be state_in
+  float *state_out;       // the state after the last token; must not be state_in
   float *y;               // [tokens] rows of value_dim, y_stride floats apart
   size_t y_stride;
 } kernel_delta;
@@ -199,7 +201,7 @@ typedef struct kernel_scan {
   const float *a;         // [channels][states]
   const float *d;         // [channels] or NULL
   const float *state_in;  // [channels][states]
-  float *state_out;       // the same after the last token; must not be state_in
+  float *state_out;       // the state after the last token; must not be state_in
   float *y;               // rows of tokens, [channels]; may be x (same stride)
   size_t y_stride;
 } kernel_scan;
@@ -215,7 +217,7 @@ typedef struct kernel_ssd {
   size_t gate_stride;
   float d;
   const float *state_in;  // [states][head_dim]
-  float *state_out;       // the same after the last token; must not be state_in
+  float *state_out;       // the state after the last token; must not be state_in
   float *y;               // rows of tokens, [head_dim]; may be x (same stride)
   size_t y_stride;
 } kernel_ssd;
@@ -225,7 +227,7 @@ typedef struct kernel_wkv {
   uint32_t tokens, dim;                // dim: of keys and of values
   const float *r, *w, *k, *v, *a, *b;  // rows of tokens, [dim]; w: decays
   const float *state_in;               // [dim keys][dim values]
-  float *state_out;                    // the same after the last token; must not be state_in
+  float *state_out;                    // the state after the last token; must not be state_in
   float *y;                            // rows of tokens, [dim]; must not be one of the inputs
   size_t stride;                       // of all rows
 } kernel_wkv;
@@ -241,7 +243,7 @@ typedef struct kernel_table {
   // "avxvnni"; arm64: "neon"
   const char *name;
   // Returns whether KERNEL_DOTS relaxed dots currently produce correct results. NULL: the table has
-  // none. Cost: a microsecond.
+  // no relaxed dots. Cost: a microsecond.
   bool (*dots_are_right)(void);
   kernel_type_ops types[GGML_TYPE_COUNT];  // matmul is NULL for an unsupported type
   // Returns the size in bytes of one row of activations of `cols` values in a form, a multiple of
@@ -270,13 +272,15 @@ typedef struct kernel_table {
                bool interleaved);
   // Computes gate[i] = silu(gate[i]) * up[i]. Relative error of the sigmoid below 1e-6.
   void (*silu_mul)(float *gate, const float *up, uint32_t n);
-  // Compute x[i] = gelu(x[i]) * up[i], in the tanh form, and relu(x) * up. If up is NULL, only the
-  // function.
+  // Compute x[i] = gelu(x[i]) * up[i], in the tanh form, and relu(x) * up. If up is NULL, there is
+  // no product.
   void (*gelu_mul)(float *x, const float *up, uint32_t n);
   void (*relu_mul)(float *x, const float *up, uint32_t n);
-  // Computes the exact form: x / 2 * (1 + erf(x / sqrt(2))), times up unless up is NULL.
+  // Computes x[i] = gelu(x[i]) * up[i] in the exact form, gelu(x) = x / 2 * (1 + erf(x / sqrt(2))).
+  // If up is NULL, there is no product.
   void (*gelu_erf_mul)(float *x, const float *up, uint32_t n);
-  // Computes gpt-oss's g sigmoid(1.702 g) * (u + 1), g = min(gate, 7), u = up clamped to [-7, 7].
+  // Computes gpt-oss's g sigmoid(1.702 g) * (u + 1), with g = min(gate, 7) and u = up clamped to
+  // [-7, 7].
   void (*swiglu_clamped)(float *gate, const float *up, uint32_t n);
   void (*relu_square)(float *x, uint32_t n);  // x = relu(x)^2
   // Computes, for x > 0, grow x^2 + slope x; otherwise shrink (e^min(x, most) - 1 - x) + slope x
@@ -293,8 +297,8 @@ typedef struct kernel_table {
   // Computes out[n] = x / max(sqrt(sum of x^2), epsilon). out may be x.
   void (*l2_norm)(const float *x, uint32_t n, float epsilon, float *out);
 
-  // Recurrent mixers. Every variant is bit-identical to the scalar one, however tokens are divided
-  // into calls (the state is carried over) and whatever the range.
+  // Recurrent mixers. Every variant is bit-identical to the scalar one, regardless of how tokens
+  // are divided into calls (the state is carried over) and of the range.
   void (*conv)(const kernel_conv *conv, uint32_t channel_first, uint32_t channel_last);
   // Computes for each token: S *= decay; d = (v - S^T k) * beta; S += k d^T; y = S^T q, with sums
   // in order of key_dim. (The decay is a factor of the first sum, not of its terms.)

@@ -6,7 +6,7 @@
 //   Q4: scale = amax / 7, code = round(x / scale) + 8 in 1..15, error <= amax / 14; byte i has
 //       code 2i in its low half and code 2i + 1 in its high half
 //
-// round() is half away from zero. A block whose largest magnitude is below 1e-10 is empty: it
+// round() rounds halves away from zero. A block whose largest magnitude is below 1e-10 is empty: it
 // decodes to zeros. Pages arrange codes and scales in the form that kernels need (kv_pages.h).
 #ifndef WICK_KERNELS_KV_CODEC_H
 #define WICK_KERNELS_KV_CODEC_H

@@ -1,7 +1,7 @@
 // kernels/kv_pages.h — the position of a value in a page of one KV head.
 //
 //   F32  K [head_dim][16 tokens], V [16 tokens][head_dim]: lanes are tokens, or dims
-//   F16  the same, but within each 8 values value i is at 2 (i % 4) + i / 4, so that 32-bit lane
+//   F16  the same, but within each 8 values, value i is at 2 (i % 4) + i / 4, so that 32-bit lane
 //        i has i in its low half and i + 4 in its high half, which a shift and a mask turn into
 //        floats; the last 4 dims of a V row whose dims are not a multiple of 8 keep their order
 //   Q8   per 32 dims {f32 scale [16 tokens], u8 code [512]}. Codes are in strips of rows of 16
@@ -134,8 +134,9 @@ static inline int32_t kv_c4_code(const kv_c4_block *block, uint32_t at) {
   return kv_c4_is_high(at) ? byte >> 4 : byte & 15;
 }
 
-// A Hadamard transform of each of the largest blocks of a power of two that fit into the remaining
-// row, up to KV_ROTATED_MOST; it is its own inverse.
+// Rotates a row by Hadamard transforms of blocks. Each block has the largest power of two of
+// values, up to KV_ROTATED_MOST, that fits into the rest of the row. The rotation is its own
+// inverse.
 enum { KV_ROTATED_MOST = 512 };
 void kv_rotate(float *row, uint32_t head_dim);
 
@@ -159,8 +160,8 @@ static inline int16_t kv_factor(float value) {
 
 // A query's factors for C8 and C4, for whole blocks of dims. Offsets are multiplied by 16-bit
 // factors. Scales, up to KV_SCALE_MOST, are multiplied by factors up to KV_COARSE_MOST; the
-// products fit 16 bits and are multiplied by codes, KV_CHANNELS dims at a time. units: the values
-// of factors of 1.
+// products fit into 16 bits and are multiplied by codes, KV_CHANNELS dims at a time. units: the
+// values of factors of 1.
 typedef struct kv_channel_query {
   kv_channel_units units;
   float unused[2];
@@ -173,9 +174,9 @@ static inline size_t kv_factor_bytes(uint32_t head_dim) {
 
 enum { KV_CHANNELS = 4 * KV_BLOCK_VALUES, KV_SCALE_MOST = 127, KV_COARSE_MOST = 258 };
 
-// Reads a query row of head_dim floats as kernel_kv_ops.queries_make leaves it for these types:
-// factors, i16 [head_dim]; for each block the negated excess caused by codes that are larger by
-// KV_CODE_BIAS, i32 [blocks]; and instead of the last float the value of a factor of 1.
+// Read a query row of head_dim floats that kernel_kv_ops.queries_make has converted for types of
+// codes: factors, i16 [head_dim]; for each block the negated excess caused by codes that are larger
+// by KV_CODE_BIAS, i32 [blocks]; and instead of the last float the value of a factor of 1.
 static inline float kv_query_unit(const float *row, uint32_t head_dim) { return row[head_dim - 1]; }
 
 static inline const int32_t *kv_query_biases(const float *row, uint32_t head_dim) {

@@ -44,7 +44,7 @@ static inline float layout_scale_load(const uint8_t *scales, uint32_t row) {
   return f32_of_f16(load_u16(scales + layout_scale_offset(row)));
 }
 
-// Returns the offset of row `row` in the 32 bytes of 8 rows x 4 columns.
+// Returns the offset of row `row` within the 32 bytes of 8 rows x 4 columns.
 static inline uint32_t layout_word_offset(uint32_t row) { return row % 8 * 4; }
 
 // Stores a row's `words` words of 4 columns, each 32 bytes after the previous one.

@@ -3,7 +3,8 @@
 //
 // Two bits of a code: bytes [2 times 16 columns][rows 0-3, rows 4-7][4 rows][c of 4]. Bits 2g and
 // 2g + 1 of a byte belong to column 4g + c of the 16. Sub-scales of a part: the 4 bytes of lane i
-// are those of row i for the first and the second 16 columns, then the same two of row i + 4.
+// are the two sub-scales of row i, for the first and the second 16 columns, then the two of row i +
+// 4.
 #ifndef WICK_KERNELS_LOWBITS_H
 #define WICK_KERNELS_LOWBITS_H
 

@@ -1,5 +1,5 @@
-// kernels/nibbles.h — records of the types whose codes have 4 bits (a nibble) or 5. Q4_0, Q4_1,
-// Q5_0 and Q5_1 have blocks of 32 columns, Q4_K and Q5_K blocks of 256.
+// kernels/nibbles.h — records of the types whose codes have 4 bits (a nibble) or 5 bits. Q4_0,
+// Q4_1, Q5_0 and Q5_1 have blocks of 32 columns, Q4_K and Q5_K blocks of 256.
 //
 // The nibbles of 8 rows x 32 columns are bytes [k of 4][8 rows][c of 4]. The low nibble is the code
 // of column 4k + c, the high nibble is the code of column 16 + 4k + c. The fifth bits are bytes [8

@@ -126,13 +126,13 @@ static inline v128_t simd_madd(v128_t a, v128_t b, v128_t c) {
 #endif
 
 // Hides the origin of `pointer` from the compiler, so that offsets from it are encoded in the load
-// instructions. Without it, loops are rewritten to count one index and add each offset separately.
+// instructions. Otherwise, loops are rewritten to count one index and add each offset separately.
 #define SIMD_OPAQUE(pointer) __asm__("" : "+r"(pointer))
 
 // Returns whether a variable that is always 0 is not 0. The compiler cannot know the result;
 // engines can, and drop the branch. So `if (simd_never(&zero)) break;` keeps the code before it
-// before the code after it, at no cost. Without it the compiler puts all products of one sum of an
-// unrolled loop one after the other, and their operands do not fit into the registers.
+// before the code after it, at no cost. Without this, the compiler puts all products of one sum of
+// an unrolled loop one after the other, and their operands do not fit into the registers.
 SIMD_INLINE bool simd_never(uint32_t *zero) {
   __asm__ volatile("" : "+r"(*zero));
   return *zero != 0;
@@ -211,9 +211,10 @@ SIMD_INLINE v128_t simd_f16_tiny(v128_t halves, uint32_t high) {
   return wasm_v128_and(wasm_i32x4_shr(top, 3), wasm_i32x4_splat((int32_t)0x8fffe000));
 }
 
-// Returns the same at the right size. A subnormal's exponent field becomes that of 2^-15, although
-// its leading bit is not implied: adding min(0, v - 2^-14) corrects this. (Multiplying by 2^112
-// would also work, but costs 150 cycles per subnormal on many CPUs.)
+// Returns the values of simd_f16_tiny multiplied by 2^112: the true values. A subnormal's exponent
+// field becomes that of 2^-15, although its leading bit is not implied: adding min(0, v - 2^-14)
+// corrects this. (Multiplying by 2^112 would also work, but costs 150 cycles per subnormal on many
+// CPUs.)
 SIMD_INLINE v128_t simd_f16_exact(v128_t halves, uint32_t high) {
   const v128_t top = high ? halves : wasm_i32x4_shl(halves, 16);
   const v128_t sign = wasm_v128_and(top, wasm_i32x4_splat(INT32_MIN));

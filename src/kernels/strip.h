@@ -69,7 +69,7 @@ typedef struct strip_type {
   bool has_fours;         // PAIRS processes four tokens at once; for BLOCK_SIGNED with 8 steps
 } strip_type;
 
-// Does nothing, for a type without state.
+// The strip_begin function of types without state; does nothing.
 SIMD_INLINE void strip_begin_nothing(const uint8_t *record, uint32_t part, v128_t state[2]) {
   (void)record;
   (void)part;
@@ -123,8 +123,8 @@ SIMD_INLINE void simd_six_bits(const uint8_t bytes[3][16], v128_t codes[4]) {
 
 // Returns the initial value of a dot: -offset * sum(x), which removes the offset of the codes.
 // `step` 2 is for all 32 columns, 0 and 1 are for the first and the second 16 columns. PAIRS keeps
-// dots in 16-bit lanes: sums of 32 products with codes below 16 fit, and sums of 16 with codes
-// below 32.
+// dots in 16-bit lanes: sums of 32 products with codes below 16 fit, and sums of 16 products with
+// codes below 32.
 SIMD_INLINE v128_t strip_dot_start(int32_t offset, const int32_t *x, uint32_t step,
                                    simd_flavor flavor) {
   if (flavor == SIMD_PAIRS) {
@@ -182,7 +182,7 @@ SIMD_INLINE v128_t strip_dot(v128_t sum, v128_t codes, const int32_t *x, const i
   return simd_dot_bytes(sum, codes, strip_splat(x, group), is_signed, flavor);
 }
 
-// Returns the sum of a whole dot as 32-bit lanes.
+// Returns the total of a dot as 32-bit lanes.
 SIMD_INLINE v128_t simd_dot_total(v128_t sum, block_kind kind, simd_flavor flavor) {
   const bool is_wide = flavor == SIMD_PLAIN || flavor == SIMD_PAIRS;
   if (kind_is_signed(kind) && is_wide) return wasm_i32x4_shr(sum, 8);
@@ -209,8 +209,8 @@ typedef struct strip_act {
   const int32_t *x, *wide;
 } strip_act;
 
-// Adds to the totals, for 16 columns (`s`) of a part whose type has sub-scales, the integer dot
-// times the sub-scale. One record; `tokens` (1 or 2) lanes.
+// For 16 columns (`s`) of a part whose type has sub-scales, adds the integer dot times the
+// sub-scale to the totals. Processes one record and `tokens` (1 or 2) lanes.
 SIMD_INLINE void strip_dots_half(const strip_type *type, int32_t offset, const uint8_t *record,
                                  uint32_t part, uint32_t s, const strip_super *super,
                                  v128_t state[2], const strip_act *act, uint32_t tokens,
@@ -429,7 +429,7 @@ SIMD_INLINE v128_t strip_part_add(block_kind kind, bool folded, const strip_scal
 
 // Adds one half (16 columns) of an unpacked part, with two tokens. BLOCK_HALVES has a float scale
 // for each half: its product is added to the sums. The other types have integer sub-scales: the
-// dots are multiplied by them and added up.
+// dots are multiplied by these and added up.
 SIMD_INLINE void strip_part_half(const strip_type *type, int32_t offset, const uint8_t *record[2],
                                  uint32_t s, const strip_act act[2], simd_flavor flavor,
                                  v128_t dots[4], v128_t sums[4]) {

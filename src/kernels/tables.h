@@ -74,8 +74,8 @@
   .softplus = softplus_##variant, .scan = scan_##variant, .ssd = ssd_##variant,                 \
   .wkv = wkv_##variant
 
-// Signed codes of 8 bits may use a different variant (block_kind), and so may the types that most
-// models have.
+// A different variant may be used for signed codes of 8 bits (block_kind) and for the types that
+// most models have.
 #define TABLE_TYPES(floats, integers, signeds) \
   TABLE_TYPES_USUAL(floats, integers, signeds, integers, signeds)
 #define TABLE_TYPES_USUAL(floats, integers, signeds, usual, bytes)           \

@@ -4,7 +4,8 @@
 // Three ways to compute a product, by the number of tokens:
 //   strips    The type's own code reads the codes from the records again for every tile (strip.h).
 //   unpacked  8 rows x 256 columns of codes are unpacked once (tile_part) and multiplied by up to
-//             32 tokens. For types whose codes are expensive to read, and for those without strips.
+//             32 tokens. Used for types whose codes are expensive to read, and for types without
+//             strips.
 //   fours     One part of 8 rows is unpacked and multiplied by up to 64 tokens, whose activations
 //             are copied into vectors once for 256 rows (fours.h).
 // Each call is short: V8 replaces a function with its optimised code between calls.
@@ -26,8 +27,8 @@ typedef struct tile_type {
   tile_strip *single;  // one token and an even number of groups
   tile_strip *pairs;   // several tokens; NULL if parts are unpacked for these
   tile_unpack *unpack;
-  // Up to this number of tokens, the type's own strips are faster than unpacking (0: it has none).
-  // Measured by `WICK_BENCH=1 kernels_test bench_products`.
+  // Up to this number of tokens, the type's own strips are faster than unpacking (0: the type has
+  // no strips). Measured by `WICK_BENCH=1 kernels_test bench_products`.
   uint32_t strip_tokens;
 } tile_type;
 
@@ -60,7 +61,7 @@ void tile_unpack_rows(const uint8_t *record, uint32_t first, uint32_t last, cons
   }                                                                    \
   TILE_PRODUCT_SINGLE(name, strip_facts, variant, flavor, variant)
 
-// The same, but multiplies several tokens as in a different variant.
+// Like TILE_PRODUCT, but multiplies several tokens as in a different variant.
 #define TILE_PRODUCT_SINGLE(name, strip_facts, variant, flavor, variant_of_pairs)               \
   static void name##_single_token_##variant(const strip_job *job) {                             \
     strip_run_single(&(strip_facts), job, flavor);                                              \

@@ -1,5 +1,5 @@
-// lab/lab.h — the commands that only wick-lab has: traffic of many requests, for work on the
-// scheduler.
+// lab/lab.h — the commands that only wick-lab has. They generate traffic of many requests, for work
+// on the scheduler.
 #ifndef WICK_LAB_LAB_H
 #define WICK_LAB_LAB_H
 

@@ -58,8 +58,8 @@ void bench_write_percentile(json_writer *json, const char *key, const bench_samp
                             bench_series series, uint32_t permille);
 // Prints "p50 / p95 / p99", with a dash if there are too few values.
 void bench_print_percentiles(const bench_samples *samples, bench_series series);
-// Prints a line that explains that the p99 of few requests is the slowest one. Prints nothing if
-// there are enough requests.
+// Prints a line that explains that the p99 of few requests is the slowest request. Prints nothing
+// if there are enough requests.
 void bench_print_few(uint32_t requests);
 
 // Write members of the open object.

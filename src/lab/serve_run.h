@@ -35,10 +35,10 @@ typedef struct serve_run {
 exit_code serve_run_all(wick_engine *engine, serve_run *run);
 
 double serve_run_tokens_per_s(const serve_run *run);  // for all output; 0 if no time has passed
-// Returns the share of slots without a token in the pages in use, over the passes: ends of last
-// pages, and space reserved for prompts that are being processed.
+// Returns the share of slots without a token in the pages in use, over the passes: the unused ends
+// of last pages, and space reserved for prompts that are being processed.
 double serve_run_waste_pct(const serve_run *run);
-// The same for pages with at least one token: only ends of last pages.
+// Like serve_run_waste_pct, for pages with at least one token: only the unused ends of last pages.
 double serve_run_fragmentation_pct(const serve_run *run);
 
 #endif

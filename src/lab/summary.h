@@ -31,7 +31,7 @@ typedef struct bench_outcome {
   bench_series ttft_ms, itl_ms, prefill_tok_s, generation_tok_s;
   uint64_t memory_bytes_peak;  // linear memory and staging
   double kv_waste_pct;
-  bool has_energy;  // browsers do not report it
+  bool has_energy;  // browsers do not report energy
   double energy_j;
   uint64_t tokens_generated;
   uint32_t iterations;

@@ -6,7 +6,7 @@
 #include "format/gguf_writer.h"
 #include "lab/synth_shape.h"
 
-// Writes keys like llama.cpp's convert_hf_to_gguf.py.
+// Writes the same keys as llama.cpp's convert_hf_to_gguf.py.
 void synth_add_metadata(gguf_writer *writer, const synth_shape *shape, const synth_mix *mix,
                         memory_gate *memory);
 

@@ -8,7 +8,7 @@
 
 #include "format/types.h"
 
-// The blocks that mix positions in a layer; a sum is a set of them.
+// The blocks that mix positions in a layer; a sum of values is a set of blocks.
 typedef enum synth_mixer {
   SYNTH_ATTENTION = 1,
   SYNTH_SHORT_CONV = 2,  // LFM2
@@ -84,7 +84,7 @@ typedef struct synth_tensor {
   float deviation;  // standard deviation of matrix values; half the range of other values
 } synth_tensor;
 
-// Return NULL if there is no such name or index; `index` counts from 0.
+// Return NULL for an unknown name or index; `index` counts from 0.
 const synth_shape *synth_find_shape(const char *name);
 const synth_mix *synth_find_mix(const char *name);
 const synth_shape *synth_shape_at(uint32_t index);

@@ -1,5 +1,5 @@
 // lab/synth_weights.h — random values in the block formats of GGUF files, generated directly:
-// random codes with scales that produce the requested deviation.
+// random codes with scales that produce the requested standard deviation.
 #ifndef WICK_LAB_SYNTH_WEIGHTS_H
 #define WICK_LAB_SYNTH_WEIGHTS_H
 

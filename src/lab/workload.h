@@ -59,10 +59,11 @@ exit_code workload_parse_group(const char *option, const char *text, uint32_t *c
 // host. Freed by workload_free.
 exit_code workload_draw(const workload_mix *mix, size_t count, double rate, uint64_t seed,
                         workload *out);
-// The same for only one class, `kind`.
+// Like workload_draw, for a single class, `kind`.
 exit_code workload_repeat(const workload_class *class, uint32_t kind, size_t count, double rate,
                           uint64_t seed, workload *out);
-// Merges both in order of arrival, with `a` before `b` at equal times. Neither is changed.
+// Merges two workloads in order of arrival, with the items of `a` first at equal times. Neither
+// workload is changed.
 exit_code workload_merge(const workload *a, const workload *b, workload *out);
 void workload_free(workload *workload);
 
@@ -76,7 +77,7 @@ static inline double workload_total_ms(const workload_item *item) {
 static inline bool workload_is_finished(const workload_item *item) {
   return item->finish == WICK_FINISH_LENGTH && item->tokens == item->tokens_out;
 }
-// Returns the mean of the gaps between its tokens; 0 if there are none.
+// Returns the mean of the gaps between an item's tokens; 0 if it has no gaps.
 double workload_gap_ms_mean(const workload_item *item);
 
 #endif

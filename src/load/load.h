@@ -48,8 +48,8 @@ void loader_destroy(loader *loader);  // also destroys the directories
 // to 8 MiB. A second call without feeding returns the same range.
 void loader_next_range(const loader *loader, uint32_t *file, uint64_t *offset_bytes,
                        uint64_t *length_bytes);
-// Returns the first such range at or after a position, for hosts with several parallel requests:
-// each request begins where the previous one ends.
+// Like loader_next_range, but returns the first range at or after a position, for hosts with
+// several parallel requests: each request begins where the previous one ends.
 void loader_next_range_from(const loader *loader, uint32_t from_file, uint64_t from_offset_bytes,
                             uint32_t *file, uint64_t *offset_bytes, uint64_t *length_bytes);
 
@@ -57,15 +57,15 @@ void loader_next_range_from(const loader *loader, uint32_t from_file, uint64_t f
 // order; before that they must begin at the directory's next byte (else WICK_E_ARG). Unwanted bytes
 // are skipped, and bytes that were fed before are ignored. If a call ends within a block, that part
 // of the block is stored (at most one block at each open gap). Bytes after a directory are not
-// stored while the directory of another file is missing: the loader requests them again.
+// stored while the directory of another file is missing: the loader requests them again. After
 // WICK_E_ARG, WICK_E_FULL (1024 gaps are open; the caller must fill some first) and WICK_E_NOMEM
-// for the lists of gaps and blocks change nothing, and the call may be repeated. Every other
+// for the lists of gaps and blocks, nothing has changed, and the call may be repeated. Every other
 // failure is permanent.
 wick_status loader_feed(loader *loader, uint32_t file, uint64_t offset_bytes, const void *bytes,
                         size_t size_bytes, wick_error *error);
-// Sets the size of a file, which may be known from the start (Content-Length). If a tensor is cut
-// off, this call or a later loader_feed fails with WICK_E_TRUNCATED as soon as that is known. A
-// later call corrects an earlier one. `file` must be below loader_files().
+// Sets the size of a file, which may be known from the start (Content-Length). If a tensor is
+// truncated, this call or a later loader_feed fails with WICK_E_TRUNCATED as soon as the truncation
+// is known. A later call corrects an earlier one. `file` must be below loader_files().
 wick_status loader_end(loader *loader, uint32_t file, uint64_t size_bytes, wick_error *error);
 
 bool loader_has_directories(const loader *loader);  // of all files
@@ -80,7 +80,8 @@ uint32_t loader_files(const loader *loader);  // 1, or split.count once it is kn
 // Returns the model's directory: the metadata of file 0 and the tensors of all files. NULL until
 // the directory of file 0 is complete.
 const gguf_directory *loader_directory(const loader *loader);
-// The functions below cover all files; they return 0 and -1 until all directories are complete.
+// The functions below cover all files; until all directories are complete, counts are 0 and indexes
+// are -1.
 size_t loader_tensor_count(const loader *loader);
 const gguf_tensor *loader_tensor_at(const loader *loader, size_t index);
 int32_t loader_find_tensor(const loader *loader, const char *name);

@@ -56,7 +56,8 @@ struct loader {
 wick_status load_take_directory(loader *loader, uint32_t file, uint64_t offset_bytes,
                                 const uint8_t *bytes, size_t size_bytes, size_t *used,
                                 wick_error *error);
-// Continues when the directories of all files are complete, unless the sink is held.
+// Starts loading tensors when the directories of all files are complete, unless the sink holds the
+// load.
 wick_status load_begin(loader *loader);
 // Checks that everything in the directory fits into the file, whose size is known.
 wick_status load_check_size(loader *loader, uint32_t file);

@@ -19,7 +19,7 @@ uint32_t stem_widest(const media_model *model);
 
 // Runs layer encoding->layer of a conformer (conformer.c). Uses the buffers of attention.
 void conformer_layer_run(media_encoding *encoding);
-// Granite: adds the scores of its classes after half of the layers.
+// For Granite, adds the scores of its classes after half of the layers.
 void conformer_add_classes(media_encoding *encoding);
 // Return the number of floats of the rows of relative positions, and of a thread's scores and
 // queries.

@@ -23,7 +23,7 @@ typedef struct patch_grid {
   uint32_t *row_of;       // [down][across]
   uint32_t *y, *x;        // [patches] by row
   model_input *whole;     // [rows]: the input of attention as one sequence
-  model_input *windowed;  // or with one sequence per window
+  model_input *windowed;  // [rows]: the input of attention with one sequence per window
 } patch_grid;
 
 struct media_encoding {
@@ -34,8 +34,8 @@ struct media_encoding {
   media_chunk chunk;
   float *out;  // [chunk.rows][media_row_width]
   // A step runs in slices. Each slice starts the step from its beginning and skips the pieces of
-  // work that are already done. When a piece does not fit the slice, it and all later pieces are
-  // also skipped. A step writes only within pieces, or after all of them.
+  // work that are already done. When a piece does not fit into the slice, it and all later pieces
+  // are also skipped. A step writes only within pieces, or after all of them.
   uint64_t slice_macs_max, slice_macs;
   uint32_t pieces, pieces_done;  // of the step
   bool is_paused;                // the step continues in another slice

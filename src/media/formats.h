@@ -10,7 +10,7 @@
 enum { MEDIA_FILE_BYTES_MAX = (1 << 28) - 1 };
 
 // Reads the size of a PPM file (P6) with levels up to 255, and the offset of its pixels, which may
-// be beyond the end of the file. Returns false if it is not such a file.
+// be beyond the end of the file. Returns false if the file has a different format.
 bool ppm_parse(const uint8_t *bytes, size_t size_bytes, uint32_t *width, uint32_t *height,
                size_t *offset_bytes);
 

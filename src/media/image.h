@@ -38,7 +38,7 @@ wick_status image_check(uint32_t width, uint32_t height, wick_error *error);
 // An image is resampled in passes of 8 bits, the horizontal pass first. An image that already has
 // the right size is copied.
 typedef struct image_fitting image_fitting;
-// Returns how many bytes of temporary memory fitting an image of this size needs.
+// Returns the number of bytes of temporary memory that fitting an image of this size needs.
 uint64_t image_fit_bytes(uint32_t width, uint32_t height, const image_frame *frame);
 // Begins to resample an image of this size into out[frame.height][frame.width][3], which must stay
 // valid until the end. WICK_E_NOMEM.
@@ -50,7 +50,7 @@ wick_status image_fit_begin(memory_gate *memory, uint32_t width, uint32_t height
 wick_status image_fit_feed(image_fitting *fitting, const uint8_t *rgb, size_t stride_bytes,
                            uint32_t rows, wick_error *error);
 uint32_t image_fit_rows_left(const image_fitting *fitting);
-// Computes whole rows of about macs_max multiply-adds, after the image's last row has been fed.
+// Computes whole rows, with about macs_max multiply-adds, after the image's last row has been fed.
 // WICK_E_NOMEM.
 wick_status image_fit_step(image_fitting *fitting, uint64_t macs_max, bool *is_done,
                            wick_error *error);

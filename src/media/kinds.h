@@ -26,7 +26,7 @@ typedef enum vision_positions {
   POSITIONS_NONE,
   POSITIONS_FIXED,      // the row with the patch's index
   POSITIONS_ANTIALIAS,  // the square table resampled to the grid
-  POSITIONS_CORNERS,    // the same, with aligned corners and linear interpolation
+  POSITIONS_CORNERS,    // like POSITIONS_ANTIALIAS, with aligned corners and linear interpolation
   POSITIONS_BICUBIC,
   POSITIONS_AXES,    // one table of columns and one of rows
   POSITIONS_BUCKETS  // the row at the same fraction of a 70 x 70 table
@@ -50,14 +50,14 @@ typedef enum media_activation {
 // A step that is applied to the rows after the last layer.
 typedef enum media_op {
   OP_END,
-  OP_SHUFFLE,        // n x n patches joined in one row, channels innermost
-  OP_GATHER,         // the same, channels outermost; skipped if the following matrix is missing
-  OP_POOL,           // the mean of n x n patches
-  OP_LAYER_NORM,     // NAME.weight, NAME.bias
-  OP_RMS_NORM,       // NAME.weight
-  OP_UNIT_NORM,      // RMS norm without a weight, or with NAME.weight
-  OP_LINEAR,         // NAME.weight, NAME.bias
-  OP_LINEAR_TURNED,  // the same, stored as [in][out]
+  OP_SHUFFLE,     // n x n patches joined in one row, channels innermost
+  OP_GATHER,      // like OP_SHUFFLE, channels outermost; skipped if the following matrix is missing
+  OP_POOL,        // the mean of n x n patches
+  OP_LAYER_NORM,  // NAME.weight, NAME.bias
+  OP_RMS_NORM,    // NAME.weight
+  OP_UNIT_NORM,   // RMS norm without a weight, or with NAME.weight
+  OP_LINEAR,      // NAME.weight, NAME.bias
+  OP_LINEAR_TURNED,  // like OP_LINEAR, stored as [in][out]
   OP_ACTIVATION,
   OP_ROOT_OF_WIDTH,  // times sqrt(width)
   OP_STANDARDISE,    // (x - v.std_bias) * v.std_scale, if the file has them

@@ -132,7 +132,7 @@ typedef struct media_prepared {
 } media_prepared;
 
 // Begins to resample an image of the planned size. Its rows must then be fed in order.
-// WICK_E_NOMEM. If this function or one of the next two fails, *out is empty.
+// WICK_E_NOMEM. If this function or one of the next two functions fails, *out is empty.
 wick_status media_begin_image(const media_model *model, const media_plan *plan, media_prepared *out,
                               wick_error *error);
 wick_status media_feed_image(const media_model *model, media_prepared *prepared, const uint8_t *rgb,
@@ -164,7 +164,7 @@ wick_status media_plan_audio(const media_model *model, uint64_t samples, media_p
 // chunk's spectrum is computed when its encoding begins. WICK_E_NOMEM.
 wick_status media_prepare_audio(const media_model *model, const media_plan *plan,
                                 const float *samples, media_prepared *out, wick_error *error);
-// The same in slices: media_begin_audio, then media_listen until *is_done. WICK_E_NOMEM.
+// media_prepare_audio in slices: media_begin_audio, then media_listen until *is_done. WICK_E_NOMEM.
 void media_begin_audio(const float *samples, media_prepared *out);
 wick_status media_listen(const media_model *model, const media_plan *plan, media_prepared *prepared,
                          bool *is_done, wick_error *error);

@@ -15,7 +15,7 @@ enum { SOUND_RATE = 16000, SOUND_HOP = 160, SOUND_SECONDS_MAX = 4 * 3600, SOUND_
 typedef enum sound_ends {
   ENDS_WHISPER,  // reflected at the start, 30 seconds of silence at the end
   ENDS_REFLECT,  // reflected on both sides, zeros if the recording is too short
-  ENDS_CLAMPED,  // the same, with clamped indices
+  ENDS_CLAMPED,  // like ENDS_REFLECT, with clamped indices
   ENDS_ZEROS,    // zeros on both sides
   ENDS_PIECES    // 160 zeros before each piece of 30 seconds
 } sound_ends;
@@ -24,20 +24,20 @@ typedef enum sound_ends {
 typedef enum sound_scaling {
   SCALING_MAXIMUM,    // log10, at most 8 below the maximum, (x + 4) / 4
   SCALING_LOGARITHM,  // ln(max(x, 0.001))
-  SCALING_DEVIATION   // ln(x + 2^-24), each band normalised by its mean and deviation
+  SCALING_DEVIATION   // ln(x + 2^-24), each band normalised by its mean and standard deviation
 } sound_scaling;
 
 typedef struct sound_front {
   uint32_t transform, window;  // samples
   bool has_symmetric_window;
-  bool begins_with_window;  // instead of centring the window in the transform
-  bool has_magnitudes;      // instead of powers
+  bool begins_with_window;  // the window is at the start of the transform instead of its centre
+  bool has_magnitudes;      // uses magnitudes instead of powers
   bool has_htk_bands;       // instead of Slaney's, with equal areas
   bool emphasises;          // computes x[i] - 0.97 x[i - 1]
   sound_ends ends;
   sound_scaling scaling;
   float floor;            // SCALING_MAXIMUM
-  float llama_cpp_floor;  // llama.cpp's value; 0: the same
+  float llama_cpp_floor;  // llama.cpp's value; 0: equal to `floor`
   uint32_t piece_frames;  // frames per chunk; 0: all frames
   uint32_t round_frames;  // chunks are padded with zeros to a multiple of this; 0: not padded
   bool drops_rest;        // drops an incomplete piece
@@ -51,7 +51,7 @@ typedef struct sound_shape {
 } sound_shape;
 
 sound_shape sound_measure(const sound_front *front, uint64_t samples);
-// Returns the frames of a chunk as it is encoded, stacked.
+// Returns the number of frames of a chunk as it is encoded, after stacking.
 uint32_t sound_chunk_frames(const sound_front *front, uint64_t samples, uint32_t chunk);
 
 typedef struct sound_recording {
@@ -63,8 +63,8 @@ typedef struct sound_recording {
 } sound_recording;
 
 // If the scaling needs it, finds the maximum of up to `most` frames starting at *frame, and
-// advances *frame. recording->maximum must be 0 before the first call. Sets *is_done when it is the
-// maximum of all frames. WICK_E_NOMEM.
+// advances *frame. recording->maximum must be 0 before the first call. Sets *is_done when
+// recording->maximum covers all frames. WICK_E_NOMEM.
 wick_status sound_listen(memory_gate *memory, sound_recording *recording, uint64_t *frame,
                          uint64_t most, bool *is_done, wick_error *error);
 // Computes out[bands * stack][sound_chunk_frames] after sound_listen is done. WICK_E_NOMEM.

@@ -65,7 +65,7 @@ typedef struct vision_layer {
   media_projector *deepstack;  // or NULL
 } vision_layer;
 
-// MiniCPM's reduction to a quarter of the rows in the middle of the layers.
+// MiniCPM's reduction of the rows to a quarter, in the middle of the layers.
 typedef struct vision_reduction {
   vision_attention attention;  // within a block
   media_projector projector;
@@ -155,8 +155,8 @@ enum { WEIGHT_NAME_BYTES = 80 };
 // Allocates zeroed memory that is freed with the model.
 void *weights_take(media_model *model, uint64_t size_bytes);
 const gguf_tensor *weights_find(const weight_reader *reader, const char *prefix, const char *name);
-// Reads tensor PREFIX + NAME as `count` floats. If it is absent: WICK_E_NODATA, or NULL if
-// optional.
+// Reads tensor PREFIX + NAME as `count` floats. If the tensor is absent: NULL if it is optional,
+// otherwise WICK_E_NODATA.
 bool weights_floats(weight_reader *reader, const char *prefix, const char *name, uint64_t count,
                     bool is_optional, float **out);
 // Reads a required tensor into the caller's memory.

@@ -50,7 +50,7 @@ void latency_clear(latency_histogram *latency);
 // Adds a latency without counting a dispatch.
 void latency_record(latency_histogram *latency, uint64_t latency_us);
 void latency_merge(latency_histogram *into, const latency_histogram *from);
-double latency_stddev(const latency_histogram *latency);  // of a sample, in us
+double latency_stddev(const latency_histogram *latency);  // sample standard deviation, in us
 // Returns a percentile by nearest rank, like dispatch_latency_us_percentile.
 double latency_percentile(const latency_histogram *latency, uint32_t permille);
 
@@ -74,7 +74,7 @@ double dispatch_gpu_ratio(const dispatch_metrics *dispatch);
 double dispatch_latency_us_mean(const dispatch_metrics *dispatch, op_lane lane);
 uint64_t dispatch_latency_us_min(const dispatch_metrics *dispatch, op_lane lane);
 uint64_t dispatch_latency_us_max(const dispatch_metrics *dispatch, op_lane lane);
-// Returns the standard deviation of a sample (n - 1), or 0 for fewer than two values.
+// Returns the sample standard deviation (n - 1), or 0 for fewer than two values.
 double dispatch_latency_us_stddev(const dispatch_metrics *dispatch, op_lane lane);
 double dispatch_latency_cv_pct(const dispatch_metrics *dispatch, op_lane lane);
 // Returns a percentile by nearest rank, from the buckets: within 6.25% of a value that occurred,
@@ -103,8 +103,8 @@ wick_status dispatch_write(const dispatch_metrics *dispatch, uint64_t now_us,
                            dispatch_format format, char *out, size_t size_bytes,
                            size_t *used_bytes);
 
-// Writes the same JSON as member `key` of the open object (NULL: an array item, or the outermost
-// value).
+// Writes the JSON of dispatch_write as member `key` of the open object (NULL: an array item, or the
+// outermost value).
 void dispatch_json(const dispatch_metrics *dispatch, uint64_t now_us, json_writer *json,
                    const char *key);
 const char *lane_name(op_lane lane);

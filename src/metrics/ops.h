@@ -60,12 +60,12 @@ void ops_init(op_records *ops, op_lane lane, uint64_t (*now_us)(void), uint32_t 
 // Resets the records.
 void ops_reset(op_records *ops);
 
-// The functions below do nothing if the first argument is NULL, that is, if metrics are off. Called
-// when a pass of this kind begins, and with it its first op.
+// The functions below do nothing if the first argument is NULL, that is, if metrics are off.
+// ops_begin is called when a pass of this kind and its first op begin.
 void ops_begin(op_records *ops, pass_kind pass);
 // Called when a paused pass continues, at the beginning of wick_step.
 void ops_resume(op_records *ops);
-// Called when the op has ended and the next one begins.
+// Called when an op has ended and the next one begins.
 void ops_lap(op_records *ops, op_kind op, uint64_t bytes, uint64_t macs);
 
 // {elapsed_s, timer_grain_us, kernels, passes: {prefill: {OP: {count, timed, time_us, latency_us:

@@ -49,9 +49,10 @@ struct model_adapter {
 // ---- Loading ----
 
 // Reads the directory of an adapter's file and checks it against the model: keys, names, shapes and
-// types. Allocates lists. `rows_max` is the maximum number of rows of a pass. WICK_E_MISMATCH (a
-// different architecture, a tensor that the model does not have), WICK_E_SHAPE, WICK_E_FORMAT,
-// WICK_E_UNSUPPORTED, WICK_E_NOMEM; adapter_clear frees the partial result.
+// types. Allocates lists. `rows_max` is the maximum number of rows of a pass. Returns
+// WICK_E_MISMATCH (a different architecture, a tensor that the model does not have), WICK_E_SHAPE,
+// WICK_E_FORMAT, WICK_E_UNSUPPORTED or WICK_E_NOMEM on failure; adapter_clear then frees the
+// partial result.
 wick_status adapter_read(model_adapter *adapter, const loaded_model *model,
                          const model_tensors *tensors, const gguf_directory *directory,
                          uint32_t rows_max, wick_error *error);
@@ -111,8 +112,8 @@ typedef struct adapter_marks {
 
 adapter_marks adapter_marks_of(const adapter_set *set);
 bool adapter_marks_are_same(const adapter_marks *a, const adapter_marks *b);
-// Returns the set of loaded adapters that the marks refer to. WICK_E_MISMATCH if one is not loaded;
-// the error contains its fingerprint.
+// Returns the set of loaded adapters that the marks refer to. WICK_E_MISMATCH if an adapter is not
+// loaded; the error contains its fingerprint.
 wick_status adapter_set_of_marks(const adapter_list *list, const adapter_marks *marks,
                                  adapter_set *set, wick_error *error);
 // Returns the salt of pages that a tenant computes with adapters, which differs from all tenants'

@@ -22,8 +22,8 @@ float adapter_factor(const struct adapter_use *use, const adapter_pair *pair);
 // Returns the address of A x for row `row` of a pass and target `index`; consecutive rows are
 // low_stride apart.
 float *adapter_low_of(const model_adapter *adapter, uint32_t index, uint32_t row);
-// Computes out[hidden] += B (factor * A[token]) for the token embedding's pairs. `room` has as many
-// floats as out; `row` is the row of the pass.
+// Computes out[hidden] += B (factor * A[token]) for the token embedding's pairs. `room` is scratch
+// memory with as many floats as `out`; `row` is the row of the pass.
 void adapter_add_embedding(const adapter_set *set, const weight_tensor *embedding, uint32_t token,
                            uint32_t row, float *room, float *out);
 

@@ -32,8 +32,8 @@ void *arena_take_bytes(scratch_arena *arena, uint64_t size_bytes);
 float *arena_take_floats(scratch_arena *arena, uint64_t count);
 
 // Takes memory for the activations of `rows` rows of `cols` values in quantised form. Rows whose
-// length is not a multiple of 32 have no such form, but take as much memory as a row rounded up to
-// one.
+// length is not a multiple of 32 have no quantised form, but take as much memory as rows rounded up
+// to a multiple of 32.
 uint8_t *arena_take_act(scratch_arena *arena, uint64_t rows, uint32_t cols);
 
 static inline uint64_t arena_mark(const scratch_arena *arena) { return arena->used_bytes; }

@@ -29,10 +29,10 @@ typedef enum binding_need { BINDING_REQUIRED, BINDING_OPTIONAL } binding_need;
 // (tensor_is_present).
 void bind_matrix(model_binder *binder, const char *name, uint32_t rows, uint32_t cols,
                  binding_need need, weight_tensor *matrix);
-// The same for a required matrix whose rows are looked up.
+// Like bind_matrix, for a required matrix whose rows are looked up.
 void bind_lookup(model_binder *binder, const char *name, uint32_t rows, uint32_t cols,
                  weight_tensor *matrix);
-// The same for a tensor of three dimensions: `count` matrices (a mixture's experts).
+// Like bind_matrix, for a tensor of three dimensions: `count` matrices (a mixture's experts).
 void bind_stack(model_binder *binder, const char *name, uint32_t count, uint32_t rows,
                 uint32_t cols, binding_need need, weight_tensor *stack);
 // Binds floats [count], of F32, F16 or BF16. If an optional vector is absent, it is NULL.

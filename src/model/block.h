@@ -30,7 +30,7 @@ typedef struct model_block_ops {
 // The beginning of every block's struct.
 struct model_block {
   const model_block_ops *ops;
-  model_block *next;  // next block of its layer
+  model_block *next;  // next block of the same layer
 };
 
 typedef struct model_layer {

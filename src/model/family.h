@@ -28,7 +28,8 @@ struct model_family {
 // Returns NULL if the architecture is not supported.
 const model_family *family_find(gguf_string name);
 
-// Adds the next layer. The model takes ownership of the blocks; NULL if creating one has failed.
+// Adds the next layer. The model takes ownership of the blocks; a block is NULL if creating it has
+// failed.
 void plan_layer(model_plan *plan, uint32_t layer, model_block *mixer, model_block *feed_forward);
 // Adds a block that runs before all other blocks of a layer that has been planned. It keeps all
 // rows. A mixer stores its input for the other mixer (pass_set_aside).
@@ -60,13 +61,13 @@ uint32_t plan_ffn(model_plan *plan);
 uint32_t plan_ffn_of_layer(model_plan *plan, uint32_t layer);
 // Reserves space in the recurrent state of a sequence. Returns its offset in bytes.
 uint64_t plan_state(model_plan *plan, uint64_t size_bytes);
-// Returns whether the file has a tensor with that full name, for architectures whose files differ.
+// Returns whether the file has a tensor with this full name, for architectures whose files differ.
 bool plan_has_tensor(const model_plan *plan, const char *name);
 // Leaves out the last "nextn_predict_layers" layers, which predict later tokens, so that they take
 // no memory.
 void plan_leave_out_predictors(model_plan *plan);
-// Returns whether the first of them will be used. If so, the caller creates its blocks, whose pages
-// form a separate group, and then calls plan_predictor.
+// Returns whether the first of these layers will be used as the predictor. If so, the caller
+// creates its blocks, whose pages form a separate group, and then calls plan_predictor.
 bool plan_begins_predictor(model_plan *plan);
 void plan_predictor(model_plan *plan, model_block *input, model_block *mixer,
                     model_block *feed_forward);

@@ -31,8 +31,8 @@ uint64_t forward_plan_bytes(const loaded_model *model, uint32_t batch_tokens, ui
 
 // Uses as many of the threads as prove fastest (thread/choice.h) instead of all.
 void forward_choose_threads(forward_pass *forward);
-// Returns the number of threads that a pass of this many tokens uses: all of them while that is
-// being measured.
+// Returns the number of threads that a pass of this many tokens uses, or the number of all threads
+// while the fastest number is being measured.
 uint32_t forward_threads(const forward_pass *forward, uint32_t tokens);
 
 // Starts a pass: copies the inputs. 1 <= count <= batch_tokens.
@@ -47,8 +47,8 @@ uint32_t forward_row_stride(const forward_pass *forward);  // floats
 // Returns the layer that forward_layer would run next, or the model's layer count if all are done.
 uint32_t forward_next_layer(const forward_pass *forward);
 // Runs one layer; the first layer starts by looking up the embeddings. WICK_E_NONFINITE if keys or
-// values are not finite, WICK_E_IO if rows of tables in the file could not be read. After an error
-// the pass is over, and the sequences have the same content as before it.
+// values are not finite, WICK_E_IO if rows of tables in the file could not be read. After an error,
+// the pass is over, and the sequences have the same content as before the pass.
 wick_status forward_layer(forward_pass *forward, wick_error *error);
 // Called after the last layer, instead of computing logits: returns the vectors [hidden] of the
 // rows that need logits, after the last norm, *stride floats apart. Valid until the next pass.

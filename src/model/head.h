@@ -38,7 +38,8 @@ void head_read(model_keys *keys, model_head *head);
 void head_bind(model_binder *binder, model_head *head);
 // Reserves the arena memory that head_run uses.
 void head_reserve(const model_head *head, uint32_t hidden, scratch_arena *arena);
-// Returns how many values head_run returns for a vector; for scores 0 if the model has none.
+// Returns the number of values that head_run computes for a vector. With is_score, 0 if the model
+// has no scores.
 uint32_t head_width(const model_head *head, uint32_t hidden, bool is_score);
 // Computes out [head_width] from vector [hidden].
 void head_run(const model_head *head, model_pass *pass, const float *vector, bool is_score,

@@ -18,22 +18,24 @@ typedef struct model_keys {
 
 // Reads a required whole number within [1, most].
 uint32_t keys_size(model_keys *keys, const char *name, uint32_t most);
-// Reads a whole number within [least, most]. If absent: `fallback`, or an error if that is 0.
+// Reads a whole number within [least, most]. If the key is absent: `fallback`, or an error if
+// `fallback` is 0.
 uint32_t keys_count(model_keys *keys, const char *name, uint32_t least, uint32_t most,
                     uint32_t fallback);
-// The same, but returns 0 if it is absent.
+// Like keys_count, but returns 0 if the key is absent.
 uint32_t keys_count_or_none(model_keys *keys, const char *name, uint32_t most);
-// Reads a layer's count: item `layer` of an array with one item for each of `layers`, or the number
-// that applies to all layers. If absent: `fallback`.
+// Reads a layer's count: item `layer` of an array of `layers` items, or a single number that
+// applies to all layers. If absent: `fallback`.
 uint32_t keys_count_of_layer(model_keys *keys, const char *name, uint32_t layer, uint32_t layers,
                              uint32_t most, uint32_t fallback);
-// Reads a number above 0 and below 1e30. If absent: `fallback`, or an error if that is 0.
+// Reads a number above 0 and below 1e30. If the key is absent: `fallback`, or an error if
+// `fallback` is 0.
 double keys_number(model_keys *keys, const char *name, double fallback);
-// The same, but returns 0 if it is absent or 0.
+// Like keys_number, but returns 0 if the key is absent or 0.
 double keys_number_or_none(model_keys *keys, const char *name);
 // Reads a boolean. If absent: `fallback`.
 bool keys_flag(model_keys *keys, const char *name, bool fallback);
-// Reads a string. If it is absent, returns false and leaves *text unchanged.
+// Reads a string. If the key is absent, returns false and leaves *text unchanged.
 bool keys_text(model_keys *keys, const char *name, gguf_string *text);
 // Returns whether the key exists and is an array.
 bool keys_is_list(const model_keys *keys, const char *name);

@@ -26,7 +26,7 @@ typedef struct media_rows {
 typedef struct media_head {
   uint32_t count, width;
   uint32_t grid_x;     // 0: the rotary position increases by one per row on all axes
-  uint32_t positions;  // how much the rotary position increases after the rows
+  uint32_t positions;  // how much the rotary position increases over the rows
   uint32_t sees_all;   // 1: rows attend in both directions, so they must be in one pass
   uint32_t zero;
   uint64_t key[2];
@@ -58,9 +58,9 @@ typedef struct media_list {
 uint32_t media_width(const loaded_model *model);
 // Returns the properties of the rows; does not read their values.
 media_head media_head_of(const loaded_model *model, const media_rows *rows);
-// Copies the rows. The caller becomes the first user. WICK_E_SHAPE also for a grid that does not
-// match the rows; WICK_E_NOMEM; otherwise the errors of media_head_check. If values are not finite,
-// the pass fails later.
+// Copies the rows. The caller becomes the first user. WICK_E_NOMEM, WICK_E_SHAPE if the grid does
+// not match the rows, or an error of media_head_check. If values are not finite, the pass fails
+// later.
 wick_status media_span_create(memory_gate *memory, const loaded_model *model, uint32_t batch_tokens,
                               const media_rows *rows, media_span **out, wick_error *error);
 // WICK_E_SHAPE: no rows, or rows of the wrong width; WICK_E_FULL: more rows than fit a pass, for an
@@ -75,7 +75,7 @@ uint64_t media_rows_bytes(const media_head *head);
 // Returns the pseudo token of a row, which is negative.
 int32_t media_token(const media_head *head, uint32_t row);
 
-// Adds an entry for the span after all others, and a user of the span. WICK_E_NOMEM.
+// Appends an entry for the span, and adds a user to the span. WICK_E_NOMEM.
 wick_status media_list_add(memory_gate *memory, media_list *list, media_span *span, uint32_t first,
                            wick_error *error);
 // Adds the entries of another list, moved by `offset` positions.

@@ -12,7 +12,7 @@
 #include "model/rope.h"
 #include "thread/pool.h"
 
-// The number of tokens of a sequence that process pages together.
+// The number of tokens of a sequence for which pages are processed together.
 enum { ATTENTION_TILE_TOKENS = 8 };
 // Positions whose keys and values are summed separately: a context's chunks can be assigned to
 // threads, and their sums are merged in order for any number of threads.
@@ -60,8 +60,8 @@ static inline uint32_t attention_last(const paged_attention *attention, const mo
 // page, biases of scores, and two states.
 uint32_t attention_thread_floats(uint32_t heads, uint32_t kv_heads, uint32_t head_dim,
                                  uint32_t batch_tokens, bool has_biases);
-// Rotates the keys and writes keys and values of all tokens to their pages. WICK_E_NONFINITE if one
-// of them is not finite; the error contains `model_layer`.
+// Rotates the keys and writes keys and values of all tokens to their pages. WICK_E_NONFINITE if a
+// key or value is not finite; the error contains `model_layer`.
 wick_status attention_store(paged_attention *attention, thread_pool *threads, uint32_t model_layer,
                             wick_error *error);
 // Computes out[t] = softmax(q K^T * scale) V over the tokens of the sequence in the window up to

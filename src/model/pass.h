@@ -22,8 +22,9 @@ typedef struct model_input {
   uint32_t sequence;
   bool wants_logits;
   const adapter_set *adapters;  // NULL: none
-  uint32_t turned;              // subtracted from the rotary position (media_list_find)
-  uint32_t last;  // attends up to this position in layers that attend to whole images; may be less
+  uint32_t turned;  // subtracted from the position for the rotary position (media_list_find)
+  uint32_t last;    // last position it attends to in layers that attend to whole images; ignored if
+                    // below its own
   const media_place *media;  // the media that this row belongs to (`token` is 0); NULL: a token
 } model_input;
 
@@ -35,8 +36,8 @@ struct model_pass {
   op_records *ops;               // NULL: not recorded
   model_input *inputs;           // [batch_tokens]
   const adapter_set **adapters;  // [batch_tokens]: of the rows of `hidden`
-  bool has_adapters;             // any of them
-  uint32_t *wanted;              // [batch_tokens] inputs that need logits
+  bool has_adapters;             // whether any row has adapters
+  uint32_t *wanted;              // [batch_tokens] indexes of the inputs that need logits
   uint32_t count;  // rows of `hidden`: all inputs; after the mixer of the last layer, only the
                    // wanted ones
   uint32_t wanted_count;
@@ -50,7 +51,7 @@ struct model_pass {
   const float *trunk;   // [count, hidden]: a predictor's input in addition to embeddings
   bool keeps_rows;      // all rows pass through the last layer (forward_keep_rows)
   float *cos_sin[MODEL_ROPES_MAX];  // [batch_tokens, dims] of each rope
-  bool has_frequencies;             // of the ropes; false before the first pass
+  bool has_frequencies;  // the ropes' frequencies are computed; false before the first pass
   uint8_t *open[MODEL_GROUPS_MAX];  // one layer's keys of the pages that the pass fills; or NULL
   scratch_arena arena;              // buffers of blocks
 };
@@ -58,7 +59,7 @@ struct model_pass {
 // Computes out[n] = the model's norm of x[n]: RMS or layer norm; `bias` may be NULL.
 void norm_row(const model_pass *pass, const float *x, const float *weight, const float *bias,
               uint32_t n, float *out);
-// Computes cosines and sines of the input's rotary position, moved by `delta`: [rope->dims].
+// Computes [rope->dims] cosines and sines of the input's rotary position plus `delta`.
 void input_rope_table(const model_rope *rope, const model_input *input, int32_t delta,
                       float *cos_sin);
 // Computes normed[t] = norm(rows[t])   [tokens, hidden]; `rows` are hidden_stride apart.

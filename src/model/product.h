@@ -20,7 +20,7 @@ typedef struct product_target {
   float *y;            // [count, rows], y_stride floats apart
   size_t y_stride;
   float *residual;        // += y if not NULL; same stride as y
-  uint32_t first, count;  // rows of x that it multiplies
+  uint32_t first, count;  // rows of x to multiply
   uint32_t number;        // weight_tensor.number if its rows are the product's rows, or 0
 } product_target;
 

@@ -9,8 +9,8 @@
 #include "base/memory.h"
 #include "base/status.h"
 
-// YaRN (Peng et al. 2023): slow rotations are interpolated, and fast ones are unchanged. The ramp
-// between them covers rotations that turn `slow` to `fast` times within the original context.
+// YaRN (Peng et al. 2023): slow rotations are interpolated, and fast ones are unchanged. In
+// between, rotations that turn `slow` to `fast` times within the original context are blended.
 typedef struct model_yarn {
   bool is_on;
   double fast, slow;  // turns
@@ -41,7 +41,7 @@ void rope_fill(const model_rope *rope, uint32_t context_tokens);
 // Computes cosine and sine of position * frequency, in pairs [dims / 2]; angles are computed in
 // double. For text: the position is the same on all axes except the last, where it is 0.
 void rope_table(const model_rope *rope, int64_t position, float *cos_sin);
-// The same with a position on each axis. A rope without sections uses the first.
+// Like rope_table, with a position on each axis. A rope without sections uses the first.
 void rope_table_axes(const model_rope *rope, const int64_t positions[4], float *cos_sin);
 
 #endif

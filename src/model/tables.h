@@ -11,15 +11,15 @@
 #include "model/pass.h"
 #include "model/weights.h"
 
-// Moves the tables that can stay outside out of memory, before model_allocate_weights. Their bytes
-// are still loaded for the fingerprint, but not stored. `reader` must outlive the model; if it is
-// NULL, the model is only planned.
+// Leaves the tables that can stay in the file out of memory. Called before model_allocate_weights.
+// Their bytes are still loaded for the fingerprint, but not stored. `reader` must outlive the
+// model; if it is NULL, the model is only planned.
 void tables_move_out(loaded_model *model, const model_tensors *tensors, const wick_reader *reader);
 
 // Reserves the arena memory that tables_read needs.
 void tables_reserve(const weight_tensor *table, scratch_arena *arena);
-// Reads the rows of the pass's tokens from a table that is outside. Row t of *rows, which are in
-// the arena, belongs to token t. Uses the arena even if it fails. WICK_E_IO.
+// Reads the rows of the pass's tokens from a table that stays in the file. Row t of *rows, which
+// are in the arena, belongs to token t. Uses the arena even if it fails. WICK_E_IO.
 wick_status tables_read(model_pass *pass, const weight_tensor *table, kernel_matrix *rows,
                         wick_error *error);
 
@@ -28,7 +28,7 @@ static inline uint32_t tables_row(const model_pass *pass, const weight_tensor *t
   return table->outside == NULL ? (uint32_t)pass->inputs[t].token : t;
 }
 
-// Returns the rows of a table, inside or outside.
+// Returns the rows of a table, whether it is in memory or stays in the file.
 static inline wick_status tables_rows(model_pass *pass, const weight_tensor *table,
                                       kernel_matrix *rows, wick_error *error) {
   if (table->outside != NULL) return tables_read(pass, table, rows, error);

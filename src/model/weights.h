@@ -18,7 +18,8 @@
 
 enum { MODEL_LAYER_NONE = -1, MODEL_ROPES_MAX = 4, MODEL_GROUPS_MAX = 4 };
 
-// The target of a tensor of the file: a matrix, or a vector's pointer; neither if it is not needed.
+// The target of a tensor of the file: a matrix, or a vector's pointer; neither if the tensor is not
+// needed.
 typedef struct model_binding {
   weight_tensor *matrix;
   float **vector;
@@ -59,7 +60,7 @@ typedef struct loaded_model {
   model_layer predictor;
   model_group predictor_group;
   float *predictor_norm, *predictor_norm_bias;  // [hidden]; NULL: the model's own
-  uint32_t logits_rows_max;                     // per round; 0: FORWARD_LOGITS_ROWS
+  uint32_t logits_rows_max;                     // rows of logits per round; 0: FORWARD_LOGITS_ROWS
   weight_tensor embedding;                      // [vocab, hidden]
   weight_tensor output;                         // [vocab, hidden]; the embedding itself if tied
   weight_tensor positions;  // [context_trained, hidden], learned positions; or absent
@@ -88,7 +89,7 @@ typedef struct loaded_model {
   const wick_reader *tables_reader;  // reads their rows
   model_binding *bindings;           // one per tensor of the file
   uint32_t binding_count;
-  uint32_t *layer_missing;  // [layers + 1] tensors that have not arrived; the last item: those
+  uint32_t *layer_missing;  // [layers + 1] tensors that have not arrived; last item: tensors
                             // outside of layers
   bool is_embedding_ready;
 } loaded_model;
@@ -102,10 +103,10 @@ typedef struct model_tensors {
 } model_tensors;
 
 // Reads the hyperparameters, lets the family plan its layers, checks every tensor's shape and type,
-// and sums the size of the weights. Allocates the lists, not the weights. with_predictor: uses a
-// layer that predicts later tokens, if the file has one. WICK_E_UNSUPPORTED, with the architecture
-// or feature that this build does not support; WICK_E_FORMAT for keys that are missing, invalid, or
-// out of range; WICK_E_SHAPE; WICK_E_NOMEM.
+// and sums the size of the weights. Allocates the lists, not the weights. With `with_predictor`,
+// uses a layer that predicts later tokens, if the file has one. WICK_E_UNSUPPORTED, with the
+// architecture or feature that this build does not support; WICK_E_FORMAT for keys that are
+// missing, invalid, or out of range; WICK_E_SHAPE; WICK_E_NOMEM.
 wick_status model_create(memory_gate *memory, const kernel_table *kernels,
                          const gguf_directory *directory, const model_tensors *tensors,
                          bool with_predictor, loaded_model **out, wick_error *error);

@@ -23,7 +23,8 @@ uint32_t whole_attention_thread_floats(uint32_t heads, uint32_t kv_heads, uint32
 wick_status whole_attention_run(const paged_attention *attention, uint8_t *pages,
                                 thread_pool *threads, uint32_t model_layer, wick_error *error);
 
-// The same in parts: first the keys and values, then units of work, in any pieces [first, last).
+// whole_attention_run in parts: first the keys and values, then units of work, in any pieces
+// [first, last).
 wick_status whole_attention_write(const paged_attention *attention, uint8_t *pages,
                                   thread_pool *threads, uint32_t model_layer, wick_error *error);
 uint32_t whole_attention_units(const paged_attention *attention);

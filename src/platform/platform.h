@@ -36,7 +36,7 @@ void platform_wake32(const uint32_t *address, uint32_t count);
 
 // Starts a helper thread that runs entry(argument) and ends. Returns false if the host has no
 // threads or cannot start one. On the web, JavaScript starts the helpers before the engine requests
-// them, and they enter through web/thread_web.c.
+// them, and the helpers enter through web/thread_web.c.
 bool platform_thread_start(void (*entry)(void *), void *argument, uintptr_t *handle);
 void platform_thread_join(uintptr_t handle);
 

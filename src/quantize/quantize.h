@@ -25,7 +25,7 @@ typedef struct quantize_report {
 typedef struct quantize_settings {
   const quantize_mix *mix;
   uint32_t threads;      // 1 to WICK_THREADS_MAX; the file is the same with any number
-  bool takes_quantised;  // accepts quantised tensors, which lose precision twice; otherwise they
+  bool takes_quantised;  // accepts quantised tensors, which lose precision twice; if false, they
                          // are rejected
   gguf_write write;
   void (*on_tensor)(void *context, const quantize_report *report);  // NULL: no reports

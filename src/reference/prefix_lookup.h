@@ -6,7 +6,7 @@
 #include "kv/prefix.h"
 
 // Computes h = basis; for each token: h = (h ^ token) * prime, modulo 2^64. FNV-1a folds bytes;
-// this folds whole tokens.
+// this function folds whole tokens.
 prefix_hash_t prefix_hash(const int32_t *tokens, size_t count);
 
 // Finds the longest cached prefix in whole pages, at most count - 1 tokens. *id: its last entry, or

@@ -15,7 +15,7 @@ wick_status tensor_check(const tensor_ref *ref, wick_error *error);
 // space); tensor->data is then NULL.
 wick_status tensor_slice(const tensor_ref *ref, const uint8_t *image, uint64_t image_bytes,
                          uint32_t in, uint32_t out, weight_tensor *tensor, wick_error *error);
-// The same, but fails with WICK_E_SHAPE unless the bytes are `out` rows of `in` values.
+// Like tensor_slice, but fails with WICK_E_SHAPE unless the bytes are `out` rows of `in` values.
 wick_status tensor_from_ref(const tensor_ref *ref, const uint8_t *image, uint64_t image_bytes,
                             uint32_t in, uint32_t out, weight_tensor *tensor, wick_error *error);
 
@@ -33,7 +33,7 @@ typedef struct qkv_ref {
   tensor_ref fused, q, k, v;
 } qkv_ref;
 
-// Computes the total number of rows: values / hidden. WICK_E_SHAPE unless exact.
+// Computes the total number of rows: values / hidden. WICK_E_SHAPE unless the division is exact.
 wick_status qkv_out_dim(const qkv_ref *qkv, uint32_t hidden, uint64_t *rows, wick_error *error);
 // Computes the query rows of a model with as many KV heads as heads: a third of a fused tensor.
 wick_status qkv_q_dim_mha(const qkv_ref *qkv, uint32_t hidden, uint64_t *rows, wick_error *error);

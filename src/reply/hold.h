@@ -66,10 +66,10 @@ uint32_t hold_text(hold *h, uint32_t from, const char *text);
 // Returns the rule for a tool's arguments in a format; 0: the format cannot represent them and
 // does not need to.
 uint32_t hold_arguments(hold *h, const reply_form *form, hold_tool *tool);
-// Whether a format has calls to the tool.
+// Whether a format can represent calls to the tool.
 bool hold_can_call(const reply_form *form, const hold_tool *tool);
-// Adds the text after the tag of a format up to the end of its calls, between two states; the first
-// `skip` bytes are skipped. `only`: the first call must be of this tool; NULL: of any tool. Returns
+// Adds the text after the tag of a format up to the end of its calls, between two states, without
+// its first `skip` bytes. `only`: the first call must be of this tool; NULL: of any tool. Returns
 // false if the format cannot represent the calls.
 bool hold_calls(hold *h, const reply_form *form, size_t skip, hold_tool *only, uint32_t from,
                 uint32_t to);

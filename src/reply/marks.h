@@ -23,8 +23,8 @@ typedef struct reply_marks {
   uint8_t firsts[256 / 8];  // bit set of first bytes
 } reply_marks;
 
-// Strings longer than MARK_BYTES_MAX, or more than MARKS_MAX of them, are a programming error. A
-// string that is already in the list is not added again.
+// Adds a string. Exceeding MARK_BYTES_MAX or MARKS_MAX is a programming error. A string that is
+// already in the list is not added again.
 void marks_add(reply_marks *marks, const char *text, uint8_t role);
 void marks_restart(reply_marks *marks);
 // Returns the longest string that ends with this byte, or NULL.

@@ -25,7 +25,7 @@ typedef struct reply_text {
   uint32_t size_bytes;
 } reply_text;
 
-// Returns false if it is too long.
+// Adds a byte; returns false if the text would be too long.
 static inline bool text_add(reply_text *text, uint8_t byte) {
   if (text->size_bytes == REPLY_NAME_BYTES_MAX) return false;
   text->bytes[text->size_bytes++] = (char)byte;
@@ -126,7 +126,7 @@ void parser_fail(reply_parser *p, wick_status status, const char *what);
 // Returns the position after the last occurrence of a string; 0 if there is none.
 size_t parser_find_last(const char *text, size_t size_bytes, const char *wanted);
 uint64_t parser_base_bytes(const reply_parser *p);  // the position of `base` in the reply
-// Parses text again, after a tag.
+// Returns to parsing text, after a tag.
 void parser_enter_text(reply_parser *p, bool is_reasoning);
 // Returns held text as content or reasoning, up to a position in the queue.
 void parser_give(reply_parser *p, size_t end);
@@ -140,7 +140,7 @@ void call_enter_named(reply_parser *p);
 void call_step(reply_parser *p, uint8_t byte);
 // Checks whether the whole remaining text, which begins with this byte, is a call.
 void call_enter_whole(reply_parser *p, uint8_t byte);
-// Called at the end of the text: whether it was a call and must be parsed again.
+// Called at the end of the text. Returns whether it was a call and must be parsed again.
 bool call_confirm_whole(reply_parser *p);
 // Whether the held text is the beginning or the end of a call.
 bool call_is_certain(const reply_parser *p);

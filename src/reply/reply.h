@@ -74,26 +74,26 @@ wick_status reply_tools_create(memory_gate *memory, const char *json, size_t siz
                                reply_tools **out, wick_error *error);
 void reply_tools_destroy(reply_tools *tools);  // NULL does nothing
 
-// If `tools` is NULL, calls are content. `tools` must outlive the parser. `generation_prompt` is
-// the text that the template wrote after the last message: it may already have opened the
-// reasoning. WICK_E_NOMEM.
+// The parser of one reply. If `tools` is NULL, calls are content. `tools` must outlive the parser.
+// `generation_prompt` is the text that the template wrote after the last message: it may already
+// have opened the reasoning. WICK_E_NOMEM.
 typedef struct reply_parser reply_parser;
 wick_status reply_parser_create(memory_gate *memory, const reply_format *format,
                                 const reply_tools *tools, const char *generation_prompt,
                                 size_t prompt_bytes, reply_parser **out, wick_error *error);
 void reply_parser_destroy(reply_parser *parser);  // NULL does nothing
-// Must be called before the first feed. `has_begun`: the prompt contains the beginning of the
-// content. If a grammar limits the content, no tags are recognized after its first character, calls
-// have the format that the template's model writes, and white space before content other than JSON
-// is part of it.
+// Describes the content that the request requires; must be called before the first feed.
+// `has_begun`: the prompt contains the beginning of the content. If a grammar limits the content,
+// no tags are recognized after its first character, calls have the format that the template's model
+// writes, and white space before content other than JSON is part of it.
 void reply_parser_limit(reply_parser *parser, bool has_begun, wick_grammar_kind content);
-// Takes time linear in the text. The WICK_E_FORMAT error names the call and the byte at which its
-// text is no longer a call; numbers[0] is the byte at which that text begins, and numbers[1] the
-// number of complete calls before it. WICK_E_FULL over a limit; WICK_E_NOMEM. After an error, each
-// call returns the same error.
+// Feeds the next piece; all calls together take time linear in the text. The WICK_E_FORMAT error
+// names the call and the byte at which its text is no longer a call; numbers[0] is the byte at
+// which that text begins, and numbers[1] the number of complete calls before it. WICK_E_FULL over a
+// limit; WICK_E_NOMEM. After an error, each call returns the same error.
 wick_status reply_parser_feed(reply_parser *parser, const char *text, size_t size_bytes,
                               reply_sink sink, void *context, wick_error *error);
-// Ends the text. WICK_E_TRUNCATED: it ended within the arguments of a call.
+// Ends the text. WICK_E_TRUNCATED if it ended within the arguments of a call.
 wick_status reply_parser_end(reply_parser *parser, reply_sink sink, void *context,
                              wick_error *error);
 // Whether the following text is reasoning, unless a tag ends it.

@@ -10,10 +10,11 @@
 // Whether a tool's name begins with this string.
 bool tools_begin(const reply_tools *tools, const char *text, size_t size_bytes);
 bool tools_have(const reply_tools *tools, const char *name, size_t name_bytes);
-// Returns the schema of a parameter, or of a member of `schema`; key NULL: of its items. 0: none.
+// Returns the schema of a parameter, or of a member of `schema` (of its items if `key` is NULL). 0:
+// none.
 uint32_t tools_member(const reply_tools *tools, const char *name, size_t name_bytes,
                       uint32_t schema, const uint8_t *key, size_t key_bytes);
-// Returns the types that the schema states, SAID_* as bits.
+// Returns the types that the schema states, as SAID_* bits.
 uint32_t tools_types_at(const reply_tools *tools, const char *name, size_t name_bytes,
                         uint32_t schema);
 

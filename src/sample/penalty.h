@@ -24,7 +24,7 @@ void penalty_push(penalty_window *window, int32_t token);
 typedef struct penalty_strength {
   float repeat;     // 1: off. Divides positive logits and multiplies others (Keskar et al. 2019)
   float frequency;  // 0: off. Subtracted for each occurrence (OpenAI)
-  float presence;   // 0: off. Subtracted once
+  float presence;   // 0: off. Subtracted once for each token in the window
 } penalty_strength;
 
 // Logits by token.
@@ -34,7 +34,7 @@ typedef struct logit_set {
   uint32_t count;
 } logit_set;
 
-// Returns the logit of this token; NULL if there is none. O(log count).
+// Returns the logit of this token; NULL if the set does not contain the token. O(log count).
 float *logit_set_find(const logit_set *set, int32_t token);
 
 // Returns the token's slot, which is created if necessary; `slots` [slot_count, a power of two]

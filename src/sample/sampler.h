@@ -6,11 +6,11 @@
 //
 // Mirostat replaces all samplers except the temperature. Each sampler uses the softmax (at
 // temperature 1) of the candidates that remain after the previous samplers; min-p compares with the
-// largest. Tokens with logit -Inf are not candidates. Equal logits are ordered by ascending id, and
-// -0 equals 0. Choices are the same on every host: xoshiro256** (Blackman and Vigna 2018) seeded by
-// splitmix64, one draw per token (none if greedy), preceded by one for XTC if at least two
-// candidates are left; the engine's own exp and log; and a fixed summation order. Nothing is
-// allocated after create.
+// largest probability. Tokens with logit -Inf are not candidates. Equal logits are ordered by
+// ascending id, and -0 equals 0. Choices are the same on every host: xoshiro256** (Blackman and
+// Vigna 2018) seeded by splitmix64, one draw per token (none if greedy), preceded by one for XTC if
+// at least two candidates are left; the engine's own exp and log; and a fixed summation order.
+// Nothing is allocated after create.
 #ifndef WICK_SAMPLE_SAMPLER_H
 #define WICK_SAMPLE_SAMPLER_H
 
@@ -32,12 +32,12 @@ typedef void (*sampler_mask)(void *context, const float *logits, uint32_t *bits,
 // Log-probabilities are natural logarithms of the softmax over the model's original logits: before
 // bias, mask, penalties, temperature and truncation. They need one exponential per token of the
 // vocabulary (0.4 ms for 151,936) and are computed only on request. With config.logprobs_after,
-// they describe the distribution from which the token was drawn; for a greedy choice it has one
-// token.
+// they describe the distribution from which the token was drawn; for a greedy choice, this
+// distribution has a single token.
 typedef struct sampler_choice {
   int32_t token;
   float logprob;       // of `token`; 0 if not requested
-  uint32_t top_count;  // config.logprobs, or the number of tokens if that is less
+  uint32_t top_count;  // config.logprobs, or the number of possible tokens if that is less
   int32_t top_tokens[WICK_LOGPROBS_MAX];  // the most probable first
   float top_logprobs[WICK_LOGPROBS_MAX];
 } sampler_choice;
@@ -71,18 +71,18 @@ wick_status sampler_choose(sampler *sampler, const float *logits, sampler_choice
                            wick_error *error);
 
 // Accepts a forced token, without drawing one. Its log-probabilities are computed as in
-// sampler_choose; with config.logprobs_after they are 0, because it is the only candidate. Returns
-// WICK_E_NONFINITE as above if log-probabilities are requested.
+// sampler_choose; with config.logprobs_after they are 0, because it is the only candidate. If
+// log-probabilities are requested, returns WICK_E_NONFINITE like sampler_choose.
 wick_status sampler_tell(sampler *sampler, const float *logits, int32_t token,
                          sampler_choice *choice, wick_error *error);
 
 // Matches stop strings in streamed bytes. The matcher holds back the longest suffix of the text
-// that is a prefix of a stop string, and no more. The string that is complete first wins; among
-// several that end at the same byte, the longest. The result does not depend on how the text is
+// that is a prefix of a stop string, and no more. The string that is complete first wins; if
+// several end at the same byte, the longest wins. The result does not depend on how the text is
 // split. If the pieces consist of whole characters, so does the output.
 typedef struct stop_matcher stop_matcher;
-// WICK_E_ARG for too many strings, or for one that is too long or not UTF-8. count may be 0. An
-// empty string never matches.
+// Creates a matcher. WICK_E_ARG for too many strings, or for a string that is too long or not
+// UTF-8. count may be 0. An empty string never matches.
 wick_status stop_matcher_create(memory_gate *memory, const char *const *strings,
                                 const size_t *sizes_bytes, uint32_t count, stop_matcher **out,
                                 wick_error *error);
@@ -92,11 +92,11 @@ void stop_matcher_destroy(stop_matcher *matcher);
 // nor the text after it is shown. The matcher is then reset.
 bool stop_matcher_feed(stop_matcher *matcher, const char *bytes, size_t size_bytes, char *out,
                        size_t *out_bytes, uint32_t *stop_index);
-// Whether one of the strings equals this text; *stop_index is its index.
+// Whether one of the stop strings equals this text; *stop_index is its index.
 bool stop_matcher_has(const stop_matcher *matcher, const uint8_t *text, size_t size_bytes,
                       uint32_t *stop_index);
-// Called if generation ended for a different reason. out receives the text that was held back (less
-// than WICK_STOP_BYTES_MAX). The matcher is then reset.
+// Called if generation ended for a reason other than a stop string. out receives the text that was
+// held back (less than WICK_STOP_BYTES_MAX). The matcher is then reset.
 size_t stop_matcher_flush(stop_matcher *matcher, char *out);
 
 #endif

@@ -47,7 +47,7 @@ void truncate_by_keys(candidates *kept, const float *keys, const float *weights,
 // Keeps the fewest candidates, largest first, whose weights (e^(logit - max), set by the caller)
 // sum to at least `mass` (0..1) times all weights. At least one is kept.
 void truncate_top_p(candidates *kept, float max, double mass);
-// Keeps candidates whose logit is at least this.
+// Keeps the candidates whose logit is at least `least`.
 void truncate_at_least(candidates *kept, double least);
 // Keeps candidates whose probability is at least `ratio` (0..1) times the probability of `max`, the
 // largest logit.

@@ -20,11 +20,11 @@ typedef struct encode_state {
 // Allocates at least size_bytes for state->copy. The contents are lost.
 wick_status encode_reserve(encode_state *state, size_t size_bytes, wick_error *error);
 
-// SPM; with `leads`, the space of tokenizer.adds_space is inserted before the text.
+// Encodes with SPM; with `leads`, the space of tokenizer.adds_space is inserted before the text.
 wick_status spm_encode(encode_state *state, const uint8_t *text, size_t size_bytes, bool leads,
                        wick_error *error);
-// Copies the text with each space replaced by U+2581, and inserts one before the text if `leads`.
-// Returns the number of bytes written, at most 3 * (size_bytes + 1).
+// Copies the text with each space replaced by U+2581, and inserts a U+2581 before the text if
+// `leads`. Returns the number of bytes written, at most 3 * (size_bytes + 1).
 size_t spm_mark_spaces(const uint8_t *text, size_t size_bytes, bool leads, uint8_t *out);
 // Returns the end of the word that begins at a position of text with marked spaces. The word ends
 // before a marker that no token has after the preceding byte, so nothing is merged across the end.
@@ -47,7 +47,7 @@ int spm_byte_value(gguf_string text);
 
 wick_status bpe_encode(encode_state *state, const uint8_t *text, size_t size_bytes,
                        wick_error *error);
-// BPE on characters instead of bytes (gemma4, where spaces are written as in SPM).
+// Encodes with BPE on characters instead of bytes (gemma4, where spaces are written as in SPM).
 wick_status bpe_encode_characters(encode_state *state, const uint8_t *text, size_t size_bytes,
                                   wick_error *error);
 void bpe_find_bytes(tokenizer *tokenizer);

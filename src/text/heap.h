@@ -8,7 +8,7 @@
 
 #include "base/memory.h"
 
-// All zeros is an empty heap.
+// A struct of all zeros is an empty heap.
 typedef struct key_heap {
   uint64_t *keys;
   size_t count;

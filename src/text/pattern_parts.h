@@ -1,6 +1,6 @@
-// text/pattern_parts.h — common parts of the patterns: runs of classes, contractions, white
-// space. Each function examines text[at, end) and returns the end of its match, or `at` if there is
-// none. Internal to text/.
+// text/pattern_parts.h — common parts of the patterns: runs of classes, contractions, white space.
+// Unless noted otherwise, each function examines text[at, end) and returns the end of its match, or
+// `at` if there is no match. Internal to text/.
 #ifndef WICK_TEXT_PATTERN_PARTS_H
 #define WICK_TEXT_PATTERN_PARTS_H
 

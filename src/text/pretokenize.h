@@ -54,10 +54,11 @@ typedef struct pretokenizer {
   const pretokenize_stage *stages;
   uint8_t stage_count;
   bool ignores_merges;  // a word that is a token needs no merging
-  bool adds_bos;        // unless the file says otherwise
+  bool adds_bos;        // unless the file specifies otherwise
   bool is_raw;          // words are merged from characters, not from bytes
   bool marks_spaces;    // ... a space is written as U+2581
-  bool keeps_newlines;  // ... newlines that are a token need no merging; bos is always added
+  bool keeps_newlines;  // ... a run of newlines that is a token needs no merging; bos is always
+                        // added
 } pretokenizer;
 
 // Finds a pretokenizer by the value of tokenizer.ggml.pre; NULL if it is not built in.

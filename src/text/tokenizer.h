@@ -44,7 +44,8 @@ uint32_t tokenizer_vocab(const tokenizer *tokenizer);
 token_kind tokenizer_kind(const tokenizer *tokenizer, int32_t token);
 int32_t tokenizer_bos(const tokenizer *tokenizer);  // TOKEN_NONE if there is none
 int32_t tokenizer_eos(const tokenizer *tokenizer);
-// Returns a fill-in-the-middle token; TOKEN_NONE: the vocabulary has none.
+// The fill-in-the-middle tokens, which tokenizer_infill returns; TOKEN_NONE: the vocabulary has
+// none.
 typedef enum infill_part {
   INFILL_PREFIX,
   INFILL_SUFFIX,
@@ -69,7 +70,8 @@ int32_t tokenizer_find(const tokenizer *tokenizer, const char *text, size_t size
 // Returns the text of a token in the vocabulary; empty for an id that is not in it.
 gguf_string tokenizer_text(const tokenizer *tokenizer, int32_t token);
 
-// In addition to WICK_TOKENIZE_*: the text continues another, so no space is inserted before it.
+// A flag in addition to WICK_TOKENIZE_*: the text continues another text, so no space is inserted
+// before it.
 enum { TOKENIZE_CONTINUES = 1 << 8 };
 
 // Writes at most `capacity` ids and sets *count to the text's number of ids. WICK_E_FULL if *count
@@ -81,9 +83,9 @@ wick_status tokenizer_encode(const tokenizer *tokenizer, const char *text, size_
                              uint32_t flags, int32_t *tokens, size_t capacity, size_t *count,
                              wick_error *error);
 
-// The same for a rendered conversation: `spans` [span_count] cover the text and mark its content.
-// In content, control tokens and guarded user-defined tokens are treated as text regardless of the
-// flags; so is a token that begins or ends in content.
+// Like tokenizer_encode, for a rendered conversation: `spans` [span_count] cover the text and mark
+// its content. In content, control tokens and guarded user-defined tokens are treated as text
+// regardless of the flags; so is a token that begins or ends in content.
 wick_status tokenizer_encode_spans(const tokenizer *tokenizer, const char *text, size_t size_bytes,
                                    const wick_span *spans, size_t span_count, uint32_t flags,
                                    int32_t *tokens, size_t capacity, size_t *count,

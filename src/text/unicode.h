@@ -29,8 +29,8 @@ uint8_t unicode_class(uint32_t code_point);
 uint32_t unicode_lower(uint32_t code_point);
 uint32_t unicode_base(uint32_t code_point);
 // Writes the code points of a character's canonical decomposition, without the first one and
-// without accents (non-spacing marks). Most characters have none, and at most two are possible.
-// Returns their number.
+// without accents (non-spacing marks). Most characters have no such code points; the maximum is
+// two. Returns their number.
 size_t unicode_tail(uint32_t code_point, uint32_t tail[2]);
 // Whether a mark is spacing, like Indic vowel signs, and not an accent (categories Mc, Me).
 bool unicode_is_spacing_mark(uint32_t code_point);
@@ -49,7 +49,7 @@ unicode_char unicode_at(const uint8_t *text, size_t at, size_t end);
 size_t unicode_valid_bytes(const uint8_t *text, size_t size_bytes);
 
 // Copies the text with U+FFFD in place of each byte that is not part of a valid character. `out`
-// must have 3 * size_bytes. Returns the number of bytes written.
+// must have 3 * size_bytes bytes. Returns the number of bytes written.
 size_t unicode_repair(const uint8_t *text, size_t size_bytes, uint8_t *out);
 
 #endif

@@ -4,15 +4,16 @@
 // One block of memory holds the struct and all its tables. Strings and scores stay in the
 // directory of the file.
 //
-//   offsets      4 B per token         where its string is in the directory
+//   offsets      4 B per token         where the token's string is in the directory
 //   flags        1 B per token         kind, stripping
 //   by_text      4 B per slot          hash table, at least 1.5 slots per token
 //   rules       12 B per merge         left id, right id, merged id; the index is the rank
 //   by_pair      4 B per slot          hash table, at least 1.5 slots per merge
-//   prefixes     2 B per slot          WPM, UGM, RWKV: which prefixes lead to tokens
+//   prefixes     2 B per slot          WPM, UGM, RWKV: prefixes that lead to tokens
 //   texts                              RWKV: the texts of all tokens, without escapes
-//   specials    44 B per special       ids, and the texts to find with and without control tokens
-//   nodes       13 B per special byte  the automaton that finds special tokens (special_index.c)
+//   specials    44 B per special       ids, and the texts to search for with and without control
+//   tokens nodes       13 B per special byte  the automaton that finds special tokens
+//   (special_index.c)
 #ifndef WICK_TEXT_VOCABULARY_H
 #define WICK_TEXT_VOCABULARY_H
 
@@ -129,7 +130,7 @@ struct tokenizer {
   float unknown_score;     // UGM
   special_table specials;
   uint32_t bridges[8];       // one bit per byte: some token has U+2581 after this byte
-  int32_t byte_tokens[256];  // TOKEN_NONE if there is none
+  int32_t byte_tokens[256];  // TOKEN_NONE if the byte has no token
   int32_t bos;
   int32_t eos;
   int32_t unknown;
@@ -164,7 +165,7 @@ typedef struct prefix_walk {
 void prefix_walk_init(prefix_walk *walk, const tokenizer *tokenizer, const uint8_t *text,
                       size_t size_bytes);
 int32_t prefix_walk_next(prefix_walk *walk);  // TOKEN_NONE: no more tokens
-// Returns the last token of such a walk.
+// Returns the longest token that the text begins with: the last one of a prefix_walk.
 int32_t vocabulary_find_longest(const tokenizer *tokenizer, const uint8_t *text, size_t size_bytes,
                                 size_t *length);
 // Returns the token whose text is the concatenation of two texts.
@@ -213,7 +214,7 @@ static inline void sink_put_any(token_sink *sink, int32_t token) {
 // Writes the bytes of a control token as single tokens, if the vocabulary has tokens for them.
 void sink_put_bytes(token_sink *sink, int32_t token);
 
-// Families that search for tokens at the beginning of the text.
+// Whether the family searches for tokens at the beginning of the text.
 static inline bool family_has_prefixes(tokenizer_family family) {
   return family == FAMILY_WPM || family == FAMILY_UGM || family == FAMILY_RWKV;
 }
@@ -222,7 +223,7 @@ static inline token_kind vocabulary_kind(const tokenizer *tokenizer, int32_t id)
   return (token_kind)(tokenizer->flags[id] & TOKEN_KIND_MASK);
 }
 
-// Adds a token of text. In some vocabularies, merges can produce a control token.
+// Adds a token that stands for text. In some vocabularies, merges can produce a control token.
 static inline void sink_put(token_sink *sink, int32_t token) {
   if (sink->bars != NULL && token >= 0 && vocabulary_kind(sink->bars, token) == TOKEN_CONTROL) {
     sink_put_bytes(sink, token);

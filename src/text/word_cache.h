@@ -25,8 +25,8 @@ typedef struct word_cache {
 bool word_cache_begin(word_cache *cache, memory_gate *memory, size_t size_bytes);
 void word_cache_free(word_cache *cache, memory_gate *memory);
 
-// Returns a slot for a word, which contains the word or a different one to be replaced. NULL: not
-// worth caching. The text must not move until the next begin.
+// Returns a slot for a word, which contains the word or a different one to be replaced. NULL: the
+// word is not worth caching. The text must not move until the next begin.
 cached_word *word_cache_place(const word_cache *cache, const uint8_t *text, size_t size_bytes);
 // Writes the ids of the word if the slot contains it.
 bool word_cache_put(const word_cache *cache, const cached_word *place, const uint8_t *text,

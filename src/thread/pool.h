@@ -32,21 +32,21 @@ uint32_t thread_pool_threads(const thread_pool *pool);
 // From now on, at most `threads` threads take part and the others sleep; 0: all take part.
 void thread_pool_limit(thread_pool *pool, uint32_t threads);
 
-// Divides [0, units) into a run of whole units per thread and returns when all are done. A thread
-// takes its run in pieces; when it has none left, it takes pieces of others' runs, so that a slow
-// core (an efficiency core, or a busy one) does not delay the rest. Units are independent, so the
-// division never changes a result. A call has one barrier. Fewer than 2 units, or any units of a
-// pool with one thread, run in the caller without synchronisation. Only one thread may call this,
-// and never from inside a job.
+// Divides [0, units) into one run of whole units per thread, and returns when all units are done. A
+// thread takes its run in pieces; when none are left, it takes pieces of other threads' runs, so
+// that a slow core (an efficiency core, or a busy one) does not delay the rest. Units are
+// independent, so the division never changes a result. A call has one barrier. Fewer than 2 units,
+// or any units of a pool with one thread, run in the caller without synchronisation. Only one
+// thread may call this, and never from inside a job.
 void thread_pool_for(thread_pool *pool, uint32_t units, thread_job job, void *context);
-// The same with pieces of at least `least` units (the last piece of a run may be smaller), for jobs
-// whose calls are costly compared with a unit.
+// Like thread_pool_for, with pieces of at least `least` units (the last piece of a run may be
+// smaller), for jobs whose calls are costly compared with a unit.
 void thread_pool_for_pieces(thread_pool *pool, uint32_t units, uint32_t least, thread_job job,
                             void *context);
 
 // A helper's main function: takes part in jobs until the pool is destroyed. The entry given to
-// platform_thread_start calls it; a host that starts threads itself may call it with an index of
-// 1..threads-1, each once. The pool's memory must not be used after the return.
+// platform_thread_start calls it; a host that starts threads itself may call it, once for each
+// index from 1 to threads - 1. The pool's memory must not be used after the return.
 // platform_thread_join of a helper that has not arrived must prevent it from arriving later.
 void thread_pool_helper_main(thread_pool *pool, uint32_t index);
 

@@ -13,7 +13,7 @@ enum { ATTENTION_ROPE_NONE = MODEL_ROPES_MAX };
 typedef enum attention_qk_norms {
   ATTENTION_NO_NORMS = 0,
   ATTENTION_HEAD_NORMS,      // of each head, [head_dim]
-  ATTENTION_NORMS_AFTER,     // the same after the rotation
+  ATTENTION_NORMS_AFTER,     // of each head, after the rotation
   ATTENTION_ROW_NORMS,       // of all heads together, [heads * head_dim]
   ATTENTION_NORMS_OF_HEADS,  // of each head with its own weights, [heads, head_dim]; optional
 } attention_qk_norms;
@@ -32,7 +32,7 @@ typedef struct attention_settings {
   const char *sum_norm;    // name of a norm of hidden after the addition (post-norm); NULL: none
   const char *again_norm;  // name of another norm, of that sum and the layer's input; NULL: none
   bool sees_media;         // rows of an image attend to later rows of the same image
-  bool is_whole;           // tokens attend to later tokens as well; a window is half on each side
+  bool is_whole;  // tokens attend to later tokens as well; half of a window is on each side
   uint32_t heads, kv_heads, head_dim;
   uint32_t rope;                // returned by plan_rope, or ATTENTION_ROPE_NONE
   attention_qk_norms qk_norms;  // before the rotation

@@ -13,7 +13,7 @@ typedef struct expert_product {
   const uint32_t *chosen;  // [tokens, used] experts
   const uint32_t *row_of;  // [tokens, used] rows of y; also of x unless is_by_token
   const float *x;          // x_stride floats apart
-  bool is_by_token;        // x has one row per token instead
+  bool is_by_token;        // x has one row per token instead of one per expert of a token
   float *y;                // y_stride floats apart
   size_t x_stride, y_stride;
 } expert_product;

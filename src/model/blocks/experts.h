@@ -12,7 +12,7 @@
 // How router logits become the experts' weights; values of the key "expert_gating_func".
 typedef enum experts_gating {
   EXPERTS_SOFTMAX = 1,  // softmax over all experts, then the largest
-  EXPERTS_SIGMOID = 2,  // sigmoid of each; a bias may be added only for the selection
+  EXPERTS_SIGMOID = 2,  // sigmoid of each; a bias may be added, for the selection only
   EXPERTS_SOFTMAX_OF_CHOSEN = 3
 } experts_gating;
 
@@ -21,8 +21,8 @@ typedef enum experts_activation {
   EXPERTS_RELU,
   EXPERTS_GELU,
   EXPERTS_SWIGLU_CLAMPED,  // gpt-oss's: kernel_table.swiglu_clamped
-  EXPERTS_RELU_SQUARE,     // without a gate: down(relu(up(x))^2)
-  EXPERTS_GELU_PLAIN       // without a gate: down(gelu(up(x)))
+  EXPERTS_RELU_SQUARE,     // no gate: down(relu(up(x))^2)
+  EXPERTS_GELU_PLAIN       // no gate: down(gelu(up(x)))
 } experts_activation;
 
 typedef struct experts_settings {
@@ -54,7 +54,7 @@ experts_settings experts_read(model_plan *plan, bool is_required);
 // Reads "expert_gating_func", which only some families have in their files. Returns `usual` if it
 // is absent.
 experts_gating experts_read_gating(model_plan *plan, experts_gating usual);
-// Reads "expert_weights_scale", which also only some families have.
+// Reads "expert_weights_scale", which only some families have in their files.
 float experts_read_scale(model_plan *plan);
 // Creates the block. Tensors: ffn_gate_inp [experts, hidden], ffn_gate_exps and ffn_up_exps
 // [experts, expert_ffn, hidden] or, fused in this order, ffn_gate_up_exps [experts, 2 expert_ffn,

@@ -18,9 +18,10 @@ uint32_t layer_inputs_read(model_plan *plan);
 // per_layer_token_embd [vocab, layers * dim], per_layer_model_proj [layers * dim, hidden],
 // per_layer_proj_norm [dim].
 model_block *layer_inputs_make(model_plan *plan, uint32_t dim);
-// Creates the block that adds them to a layer, and then multiplies the layer by layer_output_scale
-// [1], if the file has it. Tensors: inp_gate [dim, hidden], proj [hidden, dim], post_norm [hidden],
-// or none if dim is 0; with streams, altup_correct_scale [hidden].
+// Creates the block that adds these inputs to a layer, and then multiplies the layer's output by
+// layer_output_scale [1], if the file has this tensor. Tensors: inp_gate [dim, hidden], proj
+// [hidden, dim], post_norm [hidden], or none if dim is 0; with streams, altup_correct_scale
+// [hidden].
 model_block *layer_end_make(model_plan *plan, uint32_t dim);
 
 #endif

@@ -7,8 +7,8 @@
 #include "model/blocks/attention.h"
 
 // Creates the block. Tensors: attn_norm, attn_q, attn_k, attn_v [heads * head_dim, hidden], attn_o
-// [hidden, heads * head_dim]. `first`: the block of layer 0, whose attn_rel_b [buckets, heads] all
-// layers read; NULL to create that block itself.
+// [hidden, heads * head_dim]. `first`: the block of layer 0, whose attn_rel_b [buckets, heads] is
+// used by all layers; NULL to create the block of layer 0.
 model_block *relative_attention_make(model_plan *plan, const attention_settings *settings,
                                      uint32_t buckets, const model_block *first);
 

@@ -1,5 +1,5 @@
 // model/blocks/rwkv.h — RWKV-7 (Peng et al. 2025, "RWKV-7 Goose"). Both blocks mix each normalised
-// row with the one before it, x + m (before - x), with separate weights m for each projection.
+// row x with the row before it, as x + m (before - x), with separate weights m for each projection.
 // Time mix: a delta rule whose decays w differ by key.
 //   s = S^T a;  S = diag(w) S + k v^T + b s^T;  hidden += out(group_norm(S^T r) + ...) * g)
 // State per sequence: the last row [hidden], and S [heads, head_dim keys, head_dim values].

@@ -3,8 +3,8 @@
 //
 //   hidden += norm(a(hidden) + b(hidden) + ...)
 //
-// Each block between these two reads the input that was set aside and adds to hidden, which starts
-// at zero.
+// One block runs before the parallel blocks and one after them. Each parallel block reads the input
+// that was set aside and adds to hidden, which starts at zero.
 #ifndef WICK_MODEL_BLOCKS_SIDE_BY_SIDE_H
 #define WICK_MODEL_BLOCKS_SIDE_BY_SIDE_H
 

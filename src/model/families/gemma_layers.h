@@ -16,13 +16,14 @@ typedef struct gemma_layers {
   uint32_t window, window_rope, rope;
 } gemma_layers;
 
-// Reads the metadata keys of both and sets the scale of embeddings. `heads`: the heads of a layer
-// without a window.
+// Reads the metadata keys of both families and sets the scale of embeddings. `heads`: the heads of
+// a layer without a window.
 gemma_layers gemma_layers_read(model_plan *plan, attention_settings *heads);
 // Returns the attention settings of a layer.
 attention_settings gemma_layers_attention(const gemma_layers *gemma, uint32_t layer);
 // Returns the layer whose keys and values are read by a layer after the first `own`: the last of
-// these, or for layers with a window the one before it. Both layers must have the same shape.
+// those first layers, or the second to last for a layer with a window. Both layers must have the
+// same shape.
 const model_block *gemma_layers_source(const gemma_layers *gemma, uint32_t layer,
                                        const attention_settings *is);
 
