@@ -35,21 +35,21 @@ typedef struct answer {
   uint16_t status;                   // the HTTP status
   const char *content_type, *allow;  // NULL: no such header
   char request_id[RANDOM_NAME_BYTES + 4];
-  // for CORS: whether the response depends on the origin; the origin that may read it and the
-  // headers that a page may send, both terminated; empty: no such header
+  // for CORS: whether the response depends on the origin; the origin that may read the response and
+  // the headers that a page may send, both terminated; empty: no such header
   bool varies, is_preflight;
   buffer origin, asked_headers;
   buffer ignored;  // ignored fields of the request, terminated; empty: none
   // The response body. The sender empties `out`; once is_done is set, nothing is added to it.
   buffer out;
   bool is_done;
-  // The kind of event that it waits for.
+  // The kind of completion that the answer waits for.
   answer_kind kind;
   uint32_t route;        // index in the server's list
   const char *tenant;    // the salt of its key; NULL: no keys are set
   bool is_generation;    // whether it counts as a generation
   asked_body *asked;     // NULL: no longer needed
-  embedding *embedding;  // NULL: it does not wait for vectors
+  embedding *embedding;  // NULL: the answer does not wait for vectors
   media_job *media;      // NULL: its messages contain only text
   response *response;    // of ANSWER_RESPONSE
   bool is_streamed, includes_usage, has_logprobs;
@@ -66,7 +66,7 @@ typedef struct answer {
   char method[16];
   uint64_t begun_us, first_us;  // first_us: when the first token arrived; 0: not yet
   uint64_t tokens_embedded;     // number of tokens processed for vectors
-  refusal refused;              // why it failed; status 0: no failure
+  refusal refused;              // why the request failed; status 0: no failure
 } answer;
 
 // ---- bodies (answer.c) ----
@@ -75,7 +75,7 @@ typedef struct answer {
 void answer_refuse(answer *to, const refusal *why);
 void answer_give(answer *to, const char *content_type);  // status 200; `out` is its body
 void answer_forget_body(answer *to);
-// Passes its headers to `sink`, one after the other.
+// Passes the answer's headers to `sink`, one after the other.
 typedef void (*header_sink)(void *context, const char *name, const char *value);
 void answer_put_headers(const answer *reply, header_sink sink, void *context);
 // Adds a comment line to a stream that has sent nothing since its headers: clients and proxies time
@@ -84,7 +84,8 @@ void answer_keep_alive(answer *to, uint64_t now_us, uint32_t silence_ms);
 // Write the parts of a stream: its start, a piece, the end of a choice, and its end.
 void answer_begin_stream(const server *of, answer *to);
 void answer_put_delta(const server *of, answer *to, choice *from, const delta *piece);
-void answer_put_logprobs(const server *of, answer *to, choice *from);  // of tokens without text
+void answer_put_logprobs(const server *of, answer *to,
+                         choice *from);  // logprobs of tokens without text
 void answer_put_end(const server *of, answer *to, choice *from);
 void answer_end_stream(const server *of, answer *to);
 // Writes the body of an answer whose choices have all ended.
@@ -92,8 +93,8 @@ void answer_put_whole(const server *of, answer *to);
 
 // ---- completions (generation.c) ----
 
-// Prepares for this number of choices. Returns false if the request was rejected for lack of
-// memory.
+// Prepares the answer for this number of choices. Returns false if the request was rejected for
+// lack of memory.
 bool generation_prepare(answer *to, answer_kind kind, const wanted *asked, uint32_t choice_count,
                         refusal *refused);
 // Queues a prompt for the next `asked->request.completions` choices, starting at `first`.
@@ -101,9 +102,9 @@ bool generation_submit(const server *of, answer *to, uint32_t first, const wante
                        refusal *refused);
 // Called once all prompts are submitted.
 void generation_start(const server *of, answer *to);
-// Handles an event of one of its requests; returns false if it does not belong to any of them. If
-// the answer is done while choices are open, generation_cancel is called once all events are
-// handled.
+// Handles an event of one of the answer's requests; returns false if the event does not belong to
+// any of them. If the answer is done while choices are open, generation_cancel is called once all
+// events are handled.
 bool generation_take(const server *of, answer *to, const wick_event *event);
 void generation_cancel(const server *of, answer *to);
 // Cancels requests in flight and frees everything except the answer itself.

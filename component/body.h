@@ -9,7 +9,7 @@
 
 enum { BODY_ROOT = 1 };
 
-// Strings of its fields are valid until body_end.
+// Strings of the body's fields are valid until body_end.
 typedef struct body {
   const char *bytes;  // terminated
   memory_gate memory;
@@ -17,10 +17,10 @@ typedef struct body {
   json_document document;
 } body;
 
-// bytes [size_bytes] must be terminated and outlive the body. Returns false if they are not a JSON
-// object. body_end must be called in any case.
+// Parses a body. bytes [size_bytes] must be terminated and outlive the body. Returns false if they
+// are not a JSON object. body_end must be called in any case.
 bool body_read(body *read, const char *bytes, size_t size_bytes, refusal *refused);
-// Checks that no field of the body has more items than this. Processing items delays other
+// Checks that no field of the body has more than items_max items. Processing items delays other
 // requests. A list of numbers counts as one item, because it contains the tokens of one input.
 bool body_check_lists(const body *read, uint32_t items_max, refusal *refused);
 void body_end(body *read);
@@ -34,14 +34,14 @@ static inline const json_node *body_node(const body *read, uint32_t node) {
 // another server's name (FIELD_ALIASES).
 uint32_t body_find(const body *read, uint32_t object, const char *name);
 bool body_is_true(const body *read, uint32_t node);
-bool body_is(const body *read, uint32_t node, const char *text);  // whether it is this string
+bool body_is(const body *read, uint32_t node, const char *text);  // whether the node is this string
 // Returns the value of a number.
 double body_number(const body *read, uint32_t node);
 wick_text body_text(const body *read, uint32_t node);  // the text of a string
 // Whether a list contains token ids, judging by its first item.
 bool body_are_tokens(const body *read, uint32_t node);
-// Returns the ids of such a list, valid until body_end. A value that is not an id is rejected with
-// the field's message.
+// Returns the ids of a list of token ids, valid until body_end. A value that is not an id is
+// rejected with the field's message.
 bool body_take_tokens(body *read, uint32_t list, const int32_t **tokens, size_t *token_count,
                       bool (*refuse_field)(refusal *), refusal *refused);
 // Returns the JSON text of a node as written in the body.

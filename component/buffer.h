@@ -14,8 +14,8 @@ typedef struct buffer {
 // A wick_text_sink and a json_sink, whose context is the buffer.
 void buffer_put(void *to, const char *bytes, size_t size_bytes);
 void buffer_put_text(buffer *to, const char *text);
-// Reserves space for this many bytes after its content, to be added with buffer_grow; NULL: no
-// memory.
+// Reserves space for this many bytes after the buffer's content, to be added with buffer_grow.
+// Returns NULL if memory runs out.
 char *buffer_reserve(buffer *to, size_t size_bytes);
 void buffer_grow(buffer *to, size_t size_bytes);
 // Removes the content but keeps the memory.

@@ -19,11 +19,11 @@ typedef struct details {
 } details;
 
 typedef struct choice {
-  uint32_t request;  // the engine's number
-  bool is_open;      // whether its last event has not arrived yet
-  bool has_called;   // whether it has called a tool and no call was malformed
-  bool has_parts;    // whether it is a reply to a conversation, in parts; otherwise everything is
-                     // content
+  uint32_t request;         // the engine's number
+  bool is_open;             // whether the last event of the choice has not arrived yet
+  bool has_called;          // whether the choice has called a tool and no call was malformed
+  bool has_parts;           // whether the choice is a reply to a conversation, in parts; otherwise
+                            // everything is content
   const wick_event *parts;  // the first part whose TOKEN or DONE event has not arrived
   // stored for a response that is not streamed
   buffer content, reasoning;
@@ -37,7 +37,7 @@ typedef struct choice {
   bool is_echo_open;
   // the end of the choice
   const char *finish;  // "stop", "length"; NULL: not ended
-  uint32_t stop;       // 1 + the index of the stop string that ended it; 0: no stop string
+  uint32_t stop;       // 1 + the index of the stop string that ended the choice; 0: no stop string
   uint32_t tokens_prompt, tokens_cached;
   uint32_t tokens_out;  // before the end: the number of tokens that have arrived
   double queue_ms, prefill_ms, decode_ms, ttft_ms;

@@ -12,14 +12,14 @@ typedef struct delta {
   wick_text content, reasoning;  // bytes NULL: absent
   bool is_call;
   uint32_t call_index;
-  char call_id[CALL_ID_BYTES];  // empty: the model did not provide one
+  char call_id[CALL_ID_BYTES];  // empty: the model did not provide an id
   wick_text call_name;          // bytes NULL for a later piece of the arguments
   wick_text call_arguments;
   bool breaks_calls;  // calls from call_index on are invalid; content is their text
 } delta;
 
 delta delta_of(const wick_event *event);
-// Writes its members.
+// Writes the members of the delta.
 void delta_write(json_writer *json, const delta *piece);
 
 #endif

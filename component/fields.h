@@ -38,18 +38,18 @@ typedef struct field_tables {
 } field_tables;
 // Whether all members of `object` are fields of the tables with valid values.
 bool fields_check(const body *read, uint32_t object, const field_tables *tables, refusal *refused);
-// The same, but members that are not in a table are accepted.
+// Like fields_check, but members that are not in a table are accepted.
 bool fields_check_known(const body *read, uint32_t object, const field_tables *tables,
                         refusal *refused);
 
 // Returns a value of FIELD_TOKENS in the engine's form: 0 for no limit.
 uint32_t fields_tokens(const body *read, uint32_t node);
-// Reads the fields grammar, regex, choices and json_schema, and vLLM's equivalents. At most one
-// of them is allowed, and not if `out` already has a grammar.
+// Reads the fields grammar, regex, choices and json_schema, and vLLM's equivalents. At most one of
+// them is allowed, and none if `out` already has a grammar.
 bool fields_take_grammar(body *read, wick_grammar *out, refusal *refused);
 
 // Reads the n_probs field of llama.cpp's server, which replaces the fields about logprobs. Returns
-// false if it does not request any.
+// false if the field does not request probabilities.
 bool fields_take_probabilities(const body *read, wick_sampling *sampling);
 
 // The fields that chat completions and completions share.

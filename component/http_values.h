@@ -14,7 +14,7 @@ typedef void (*header_getter)(abi_handle fields, const char *name, size_t name_b
                               abi_list *values);
 // Takes the first value of each header.
 void http_take_headers(http_request *out, abi_handle fields, header_getter get);
-// The same for a response to an outgoing request.
+// Like http_take_headers, for a response to an outgoing request.
 void http_take_answer(fetch_answer *out, abi_handle fields, header_getter get);
 void http_free(http_request *taken);
 

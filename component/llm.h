@@ -59,11 +59,11 @@ typedef struct llm_result {
 
 _Static_assert(sizeof(llm_error) == 40 && sizeof(llm_result) == 48, "as in the canonical ABI");
 
-// The result points into `from`.
+// Converts an error. The result points into `from`.
 void llm_put_error(llm_error *out, const wick_error *from);
-// Returns the result of a synchronous call, which is valid until the next one.
+// Returns the result of a synchronous call, which is valid until the next call.
 llm_result *llm_give_error(const wick_error *from);
-// WICK_E_NOMEM, with the error "Out of memory for WHAT".
+// Returns WICK_E_NOMEM, with the error "Out of memory for WHAT".
 wick_status llm_lack_memory(const char *what, wick_error *error);
 llm_result *llm_give_result(void);
 void llm_free(abi_list list);
@@ -133,14 +133,14 @@ typedef struct llm_asked llm_asked;
 typedef struct llm_started {
   llm_model *model;
   uint32_t session, request;
-  bool has_parts;    // whether it is a reply to a conversation, as JSON parts
+  bool has_parts;    // whether the text is a reply to a conversation, as JSON parts
   llm_media media;   // of the conversation
   llm_asked *asked;  // submitted once the media are encoded; NULL: already submitted
 } llm_started;
 
 // Submits the conversation that waited for its media, and frees it.
 wick_status llm_request_submit(llm_started *started, wick_error *error);
-// Frees it without submitting it.
+// Frees a request without submitting it.
 void llm_request_drop(llm_started *started);
 
 // Starts the task of a request and returns its stream and its future.

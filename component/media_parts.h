@@ -22,9 +22,9 @@ uint32_t media_set_next(const wick_engine *engine, const media_set *set);
 bool media_check_parts(const body *read, uint32_t content, const char *name, refusal *refused);
 // Whether checked messages contain an image or a recording.
 bool media_is_in(const body *read, uint32_t messages);
-// Decodes the media of checked messages and adds them to the engine and the set. Returns false if
-// one cannot be decoded or encoded (the error names it), or if together they exceed the context.
-// The set then contains the earlier ones.
+// Decodes the media of checked messages and adds them to the engine and the set. Returns false if a
+// medium cannot be decoded or encoded (the error names it), or if all media together exceed the
+// context. The set then contains the media before the failure.
 bool media_take_parts(wick_engine *engine, const body *read, uint32_t messages, media_set *to,
                       refusal *refused);
 // How contents with media are written for the template: as strings with markers, or as lists of
@@ -38,8 +38,8 @@ void media_put_messages(json_writer *json, buffer *out, const body *read, uint32
 // markers.
 wick_status media_tokenize(wick_engine *engine, const wick_chat *chat, const media_set *set,
                            wick_request *request, wick_error *error);
-// Whether the other form must be tried, because the template did not write each marker exactly
-// once.
+// Whether the other media_form must be tried, because the template did not write each marker
+// exactly once.
 bool media_is_other_form(wick_status status, const wick_error *error);
 
 #endif

@@ -28,21 +28,21 @@ struct response {
 
 // ---- the object (response_shape.c) ----
 
-// Begins a response with the members of a checked body that it repeats. Returns false if memory is
-// full.
+// Begins a response with those members of a checked body that a response repeats. Returns false if
+// memory is full.
 bool response_make(const server *of, answer *to, const body *read, refusal *refused);
 void response_free(answer *to);
-// Returns NULL if memory is full, which the response body then reports.
+// Adds an item. If memory is full, returns NULL, and the response body reports the error.
 response_item *response_add_item(answer *to, item_kind kind, const char *status);
 void response_put_item(json_writer *json, buffer *out, const response_item *item);
 // Writes a part of an item's content, with all of its text or without it.
 void response_put_part(json_writer *json, buffer *out, const char *key, const response_item *item,
                        bool has_text);
-// `key` NULL: the outermost object. `status` is "in_progress", "failed", or how it ended; `problem`
-// describes a failure.
+// Writes the response object. `key` NULL: the outermost object. `status` is "in_progress",
+// "failed", or the result of response_status; `problem` describes a failure.
 void response_put(json_writer *json, const answer *of, buffer *out, const char *key,
                   const char *status, const char *problem);
-// How the processed completion ended: "completed" or "incomplete".
+// Returns how the processed completion ended: "completed" or "incomplete".
 const char *response_status(const answer *of);
 // Writes the body of a response that is not streamed.
 void response_put_whole(answer *to);

@@ -20,15 +20,15 @@ struct server {
   wick_engine *engine;  // NULL: the model has not been needed yet, or failed to load
   wick_config config;   // of the engine
   uint32_t loads;       // number of times that the model was loaded in this instance
-  refusal failure;      // why requests cannot be answered, or why the last one had no model
-  char instance[RANDOM_NAME_BYTES];  // its name in logs and metrics; "": not named yet
+  refusal failure;      // why requests cannot be answered, or why the last request had no model
+  char instance[RANDOM_NAME_BYTES];  // the instance's name in logs and metrics; "": not named yet
   bool has_settings;                 // whether the settings have been read
   settings settings;
   char model[SERVER_NAME_BYTES];  // the model's name; "": not known yet
   int64_t created_s;
   answer *answers;       // in progress
-  answer *embeddings;    // those that wait for vectors, in submission order
-  answer *encodings;     // those whose images are being encoded, in submission order
+  answer *embeddings;    // answers that wait for vectors, in submission order
+  answer *encodings;     // answers whose images are being encoded, in submission order
   uint32_t generations;  // number of text requests in progress
   uint64_t responses[SERVER_ROUTES][SERVER_STATUSES];  // counts by route and status (metrics.c)
   histogram durations[SERVER_ROUTES], first_tokens[SERVER_ROUTES];
@@ -41,9 +41,9 @@ typedef struct http_request {
   char content_type[HTTP_VALUE_BYTES], content_encoding[HTTP_VALUE_BYTES];
   char content_length[HTTP_VALUE_BYTES];
   buffer authorization, origin, asked_headers;  // asked_headers: access-control-request-headers
-  buffer body;        // only its beginning if it exceeds the settings' body_bytes_max
-  bool is_body_read;  // otherwise it was cut off
-  bool is_body_late;  // whether it did not arrive within the settings' body_timeout_ms
+  buffer body;        // only the beginning if the body exceeds the settings' body_bytes_max
+  bool is_body_read;  // false: the body was cut off
+  bool is_body_late;  // whether the body did not arrive within the settings' body_timeout_ms
 } http_request;
 
 // Reads the settings, once; later calls do nothing. After a failure, all requests are rejected with
@@ -70,7 +70,7 @@ bool server_has_cancelled(const server *of);
 // ---- routes: each begins or rejects the answer to a parsed body ----
 
 bool chat_begin(server *of, body *read, answer *to, refusal *refused);
-// The same as /v1/chat/completions, in the format of `kind`.
+// Like chat_begin, with an answer in the format of `kind`.
 bool chat_begin_as(server *of, body *read, answer_kind kind, answer *to, refusal *refused);
 bool completion_begin(server *of, body *read, answer *to, refusal *refused);
 bool responses_begin(server *of, body *read, answer *to, refusal *refused);
@@ -107,12 +107,13 @@ void log_model_failed(const server *of, const refusal *failure);
 // Feeds the engine from the model that is embedded in the component, or from a file of a preopened
 // directory.
 bool model_load(wick_engine *engine, refusal *refused);
-// Loads the encoders of the mmproj file into an engine with a model, if there is one.
+// Loads the encoders of the mmproj file into an engine with a model, if an mmproj file is
+// configured.
 bool mmproj_load(wick_engine *engine, refusal *refused);
-// Returns the URL of the mmproj file; NULL: it is a local file, or there is none.
+// Returns the URL of the mmproj file; NULL: the file is local, or there is none.
 const char *mmproj_url(void);
 bool mmproj_is_given(void);
-// Returns the URL of the model; NULL: it is embedded or a local file.
+// Returns the URL of the model; NULL: the model is embedded or a local file.
 const char *model_url(void);
 // Returns the model's location for logs: without the URL's query, which may contain a key.
 void model_put_source(buffer *out);

@@ -9,8 +9,8 @@
 
 enum { SALT_BYTES = 33 };  // 32 hexadecimal digits, terminated
 
-// A key is stored as 128 bits of its SHA-256. The salt of its requests is a different hash of the
-// key.
+// A key is stored as 128 bits of its SHA-256. The salt of a tenant's requests is a different hash
+// of the key.
 typedef struct tenant {
   cache_salt digest;
   char salt[SALT_BYTES];
@@ -34,15 +34,15 @@ typedef struct settings {
 #undef FIELD
 } settings;
 
-// Reads them from the environment. Returns false if one of them is invalid; the error in *refused
-// names it.
+// Reads the settings from the environment. Returns false if a setting is invalid; the error in
+// *refused names it.
 bool settings_read(settings *out, refusal *refused);
-// Reads a number, which must be at least 1, from the environment; 0 if it is missing.
+// Reads a number, which must be at least 1, from the environment; 0 if the variable is missing.
 bool settings_read_count(const char *name, uint32_t *out, refusal *refused);
-// Reads a flag, 0 or 1; false if it is missing.
+// Reads a flag, 0 or 1; false if the variable is missing.
 bool settings_read_flag(const char *name, bool *out, refusal *refused);
 // Returns the name of the next unknown variable after *at that begins with WICK_, up to its '=';
-// NULL if there is none. Start with *at = NULL.
+// NULL after the last one. Start with *at = NULL.
 const char *settings_next_unknown(char ***at, size_t *size_bytes);
 // Whether `origin` is in the list.
 bool settings_have_origin(const char *origins, const char *origin);

@@ -12,7 +12,7 @@ bool url_check(const char *name, const char *url, refusal *refused);
 // Writes the model's name: the last part of the path, without .gguf.
 void url_name(const char *url, char *out, size_t size_bytes);
 typedef struct url_file {
-  const char *name, *url;  // of the variable
+  const char *name, *url;  // name and value of the variable
   wick_status (*load)(wick_engine *engine, const wick_reader *reader, wick_error *error);
 } url_file;
 // Reads a single file over HTTP, in ranges, and feeds it to the engine. Redirects are

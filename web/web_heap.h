@@ -14,7 +14,7 @@ uint64_t web_heap_bytes_left(void);
 
 // Returns a block that is 64-byte aligned and not zeroed; NULL if the memory cannot grow enough.
 void *web_heap_alloc(size_t size_bytes);
-// `size_bytes` is the size that was passed to web_heap_alloc.
+// Frees a block. `size_bytes` is the size that was passed to web_heap_alloc.
 void web_heap_free(void *block, size_t size_bytes);
 
 #endif

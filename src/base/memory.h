@@ -12,16 +12,16 @@ enum { CACHE_LINE_BYTES = 64, CACHE_LINE_FLOATS = 16 };
 
 typedef struct memory_gate {
   uint64_t budget_bytes;  // 0: no limit
-  uint64_t bytes_now;     // allocated now, including headers
+  uint64_t bytes_now;     // bytes allocated now, including headers
   uint64_t bytes_peak;
   uint64_t calls;           // allocations since creation; decode must not change it
   uint64_t blocks_now;      // allocations not yet freed; 0 after everything was closed
   uint64_t refused_bytes;   // size of the last failed call
   uint64_t fail_at_call;    // 0: never; k: the k-th call since creation fails
-  uint64_t fail_from_call;  // the same, and all later calls fail
+  uint64_t fail_from_call;  // k: the k-th call and all later calls fail; 0: none
   void *(*host_alloc)(size_t size_bytes);  // 64-byte aligned, not zeroed, or NULL
   void (*host_free)(void *block, size_t size_bytes);
-  const wick_host *host;  // provides the memory instead; NULL: the two functions do
+  const wick_host *host;  // provides the memory instead; NULL: host_alloc and host_free do
   uint8_t *reserve;       // memory_use_reserve; NULL: none
   size_t reserve_bytes, reserve_used_bytes;
 } memory_gate;
@@ -36,10 +36,11 @@ void memory_init(memory_gate *memory, uint64_t budget_bytes, void *(*host_alloc)
 void memory_use_host(memory_gate *memory, const wick_host *host);
 
 // Allocates a 64-byte aligned block that is not zeroed. NULL: the host has no memory, or the budget
-// would be exceeded. Size 0 returns a valid pointer. Takes O(1) time in addition to the host's.
+// would be exceeded. Size 0 returns a valid pointer. Takes O(1) time in addition to that of the
+// host.
 void *memory_alloc(memory_gate *memory, size_t size_bytes);
 void *memory_alloc_zeroed(memory_gate *memory, size_t size_bytes);
-// The same for a size that the host may be unable to address.
+// Like memory_alloc, for a size that the host may be unable to address.
 void *memory_alloc_wide(memory_gate *memory, uint64_t size_bytes);
 // Allocates count * item_bytes; the product is checked.
 void *memory_alloc_array(memory_gate *memory, size_t count, size_t item_bytes);

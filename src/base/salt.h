@@ -1,4 +1,4 @@
-// base/salt.h — isolates the tenants of an engine: pages computed for one are never found by
+// base/salt.h — isolates the tenants of an engine: pages computed for one tenant are never found by
 // another.
 #ifndef WICK_BASE_SALT_H
 #define WICK_BASE_SALT_H

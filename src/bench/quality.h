@@ -9,8 +9,8 @@
 
 #include "base/status.h"
 
-// out[i] = log softmax(logits)[i], in doubles. WICK_E_NODATA if empty, WICK_E_NONFINITE if a logit
-// is NaN or +Inf or all are -Inf.
+// Computes out[i] = log softmax(logits)[i], in doubles. WICK_E_NODATA if count is 0,
+// WICK_E_NONFINITE if a logit is NaN or +Inf or all are -Inf.
 wick_status log_softmax_f64(const float *logits, size_t count, double *out);
 
 typedef struct bench_quality {

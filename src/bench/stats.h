@@ -17,8 +17,8 @@ void stat_sort(double *values, size_t count);
 // WICK_E_NODATA if empty, WICK_E_NONFINITE for a NaN, WICK_E_ARG for permille above 1000.
 wick_status stat_percentile(const double *values, size_t count, uint32_t permille, double *scratch,
                             double *out);
-// Gets the middle value, or the mean of the two middle values. scratch: [count]. Returns the same
-// statuses.
+// Gets the middle value, or the mean of the two middle values. scratch: [count]. Returns the
+// statuses of stat_percentile.
 wick_status stat_median(const double *values, size_t count, double *scratch, double *out);
 // Whether this many values have a tail beyond the percentile: count >= 1 / (1 - p). With fewer
 // values, the percentile is the maximum and should not be printed.
@@ -27,7 +27,7 @@ bool stat_has_tail(size_t count, uint32_t permille);
 double stat_mean(const double *values, size_t count);      // 0 when empty
 double stat_variance(const double *values, size_t count);  // n - 1; Welford; n < 2: 0
 double stat_stddev(const double *values, size_t count);
-double stat_cv(const double *values, size_t count);  // stddev / mean; 0 when the mean is
+double stat_cv(const double *values, size_t count);  // stddev / mean; 0 when the mean is 0
 
 typedef struct stat_interval {
   double low, high;
@@ -48,7 +48,8 @@ typedef struct itl_stats {
   double median_ms, stddev_ms, p99_ms, p999_ms;
 } itl_stats;
 
-// scratch: [count]. Empty: zeros and WICK_E_NODATA. WICK_E_NONFINITE for a NaN.
+// Computes the statistics. scratch: [count]. If count is 0: zeros and WICK_E_NODATA.
+// WICK_E_NONFINITE for a NaN.
 wick_status itl_stats_from(const double *gaps_ms, size_t count, double *scratch, itl_stats *out);
 // Whether the standard deviation is below the limit; false without data.
 

@@ -11,7 +11,7 @@ typedef struct adapter_files {
 } adapter_files;
 
 args_option adapter_files_option(adapter_files *adapters);
-// Loads them into the engine. Reports errors. Afterwards a request can refer to `uses`
+// Loads the files into the engine. Reports errors. Afterwards, a request can refer to `uses`
 // [files.count].
 exit_code adapter_files_load(adapter_files *adapters, wick_engine *engine);
 

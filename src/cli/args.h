@@ -1,7 +1,7 @@
 // cli/args.h — a strict option parser. An unknown option, a missing value or a number out of range
 // is reported in one line on stderr. Options may come before or after the positional arguments. A
 // long option takes its value as the next argument or after '='. If an option is given twice, the
-// last one counts.
+// last value counts.
 #ifndef WICK_CLI_ARGS_H
 #define WICK_CLI_ARGS_H
 

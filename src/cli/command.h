@@ -12,12 +12,12 @@
 typedef enum exit_code {
   EXIT_DONE = 0,
   EXIT_USAGE = 2,  // a usage error, or a request that the model cannot handle
-  EXIT_FILE = 3,   // a file or the model in it
+  EXIT_FILE = 3,   // an error in a file or in the model in it
   EXIT_MEMORY = 4,
   EXIT_INTERNAL = 5
 } exit_code;
 
-// `argv` holds the arguments after the command's name.
+// `argv` contains the arguments after the command's name.
 typedef struct command {
   const char *name, *summary;
   exit_code (*run)(int argc, char **argv);  // NULL: another program has the command (commands.h)
@@ -53,8 +53,8 @@ exit_code report_error(const char *subject, const wick_error *error);
 
 // Returns the exit code of a successful command: EXIT_DONE, unless its output was lost.
 exit_code output_end(void);
-// The same for a file: EXIT_FILE if it could not be created or written. A closed pipe is not an
-// error.
+// Returns the exit code of a command that writes a file: EXIT_FILE if it could not be created or
+// written. A closed pipe is not an error.
 exit_code output_file_check(const output_file *file);
 // Closes the file. Returns the exit code for a command that ended with `code`.
 exit_code output_file_end(output_file *file, exit_code code);

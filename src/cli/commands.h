@@ -1,6 +1,6 @@
-// cli/commands.h — the program and its list of commands. commands_all.c builds wick with all of
-// them, commands_usual.c builds a small program without the code of the other commands, and
-// lab/commands_lab.c builds wick-lab.
+// cli/commands.h — the program and its list of commands. commands_all.c builds wick with all
+// commands, commands_usual.c builds a small program without the code of the less common commands,
+// and lab/commands_lab.c builds wick-lab.
 #ifndef WICK_CLI_COMMANDS_H
 #define WICK_CLI_COMMANDS_H
 

@@ -4,7 +4,7 @@
 
 #include "cli/command.h"
 
-// Must not be moved while it is open.
+// The struct must not be moved while the file is open.
 typedef struct file_reader {
   wick_reader reader;
   int fd;

@@ -5,7 +5,7 @@
 #include "cli/args.h"
 #include "cli/command.h"
 
-// No limit on reasoning tokens.
+// A budget that does not limit reasoning tokens.
 #define GENERATION_UNLIMITED UINT32_MAX
 
 typedef struct generation {
@@ -21,10 +21,10 @@ typedef bool (*generation_on_token)(void *context, wick_engine *engine, const wi
 // NULL.
 exit_code generation_run(wick_engine *engine, const wick_request *request,
                          generation_on_token on_token, void *context, generation *done);
-// The same, but reads events after every unit of work, for measurements.
+// Like generation_run, but reads events after every unit of work, for measurements.
 exit_code generation_run_stepwise(wick_engine *engine, const wick_request *request,
                                   generation_on_token on_token, void *context, generation *done);
-// The same for a request that was already submitted; reports a failed submission.
+// Like generation_run, for a request that was already submitted; reports a failed submission.
 exit_code generation_follow(wick_engine *engine, uint32_t request, generation_on_token on_token,
                             void *context, generation *done);
 exit_code generation_report_refusal(const wick_error *error);

@@ -12,8 +12,8 @@ typedef struct grammar_options {
 
 // Appends the options; returns their number (4).
 size_t grammar_list(grammar_options *given, args_option *options);
-// Reads the options; without any, *grammar has the kind WICK_GRAMMAR_NONE, otherwise its text is in
-// `text`. More than one is a usage error.
+// Reads the options. If none is given, *grammar has the kind WICK_GRAMMAR_NONE; otherwise its text
+// is in `text`. More than one option is a usage error.
 exit_code grammar_read(const grammar_options *given, input_text *text, wick_grammar *grammar);
 
 #endif

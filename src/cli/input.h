@@ -16,8 +16,9 @@ typedef struct input_text {
 // has no data yet. Returns false if reading failed (errno), regardless of *got.
 bool input_read_fd(int fd, void *out, size_t size_bytes, size_t *got_bytes);
 
-// Reads the text of `-p` (text), or else the file of `-f` (path), or else standard input, byte for
-// byte. Using both options, or standard input if the model is read from it, is a usage error.
+// Reads the text of `-p` (text), the file of `-f` (path) or, without these options, standard input,
+// byte for byte. Using both options, or standard input if the model is read from it, is a usage
+// error.
 exit_code input_read(const char *text, const char *path, const char *model, input_text *out);
 void input_free(input_text *input);
 

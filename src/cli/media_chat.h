@@ -1,6 +1,6 @@
 // cli/media_chat.h — conversations whose first question has images and recordings. They are
-// inserted where the chat template puts parts like {"type": "image"}, or before the question if it
-// does not support such parts.
+// inserted where the chat template puts parts like {"type": "image"}, or before the question if the
+// template does not support such parts.
 #ifndef WICK_CLI_MEDIA_CHAT_H
 #define WICK_CLI_MEDIA_CHAT_H
 
@@ -33,8 +33,8 @@ exit_code media_chat_follow(media_chat *chat, wick_engine *engine, const wick_re
 
 // ---- with images or without ----
 
-// Determines what the engine's template writes. `input` may be NULL; then this and the other
-// functions handle a conversation with only text. Functions that return an exit code report errors.
+// Determines what the engine's template writes. If `input` is NULL, this and the other functions
+// handle a conversation with only text. Functions that return an exit code report errors.
 static inline exit_code media_chat_begin(media_chat *chat, media_input *input, wick_engine *engine,
                                          const char *system) {
   return input == NULL ? EXIT_DONE : media_chat_learn(chat, input, engine, system);

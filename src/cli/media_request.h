@@ -13,7 +13,7 @@ typedef struct media_files {
   const char *mmproj;          // --mmproj
   const char *parts_path;      // --parts, or NULL
   args_strings images, audio;  // --image, --audio
-  const char *text;            // follows them
+  const char *text;            // follows the images and recordings
   size_t text_bytes;
   media_options options;
 } media_files;
@@ -21,7 +21,7 @@ typedef struct media_files {
 typedef struct media_input media_input;
 enum { MEDIA_OPTIONS_MAX = 6 };
 
-// Append the --mmproj, --image and --audio options, or --mmproj and --parts, and those of
+// Append the options --mmproj, --image and --audio, or --mmproj and --parts, and the options of
 // media_limits_list; return their number.
 size_t media_files_list(media_files *files, args_option *options);
 size_t media_parts_list(media_files *files, args_option *options);
@@ -56,7 +56,7 @@ void media_request_free(media_input *input);
 static inline exit_code media_request_encode(media_input *input, const wick_engine *engine) {
   return input == NULL ? EXIT_DONE : media_request_compute(input, engine);
 }
-// Calls generation_run with this prompt in place of the request's.
+// Calls generation_run with this prompt in place of the request's prompt.
 static inline exit_code media_request_run(media_input *input, wick_engine *engine,
                                           const wick_request *request, generation_on_token on_token,
                                           void *context, generation *done) {

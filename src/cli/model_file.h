@@ -1,4 +1,4 @@
-// cli/model_file.h — opens a model from a file, from the files of a split one, or from standard
+// cli/model_file.h — opens a model from a file, from the files of a split model, or from standard
 // input, and feeds it to an engine.
 #ifndef WICK_CLI_MODEL_FILE_H
 #define WICK_CLI_MODEL_FILE_H
@@ -13,8 +13,8 @@
 exit_code model_open(const char *path, const wick_config *config, wick_engine **engine);
 // Destroys the engine and closes the file that it may read while it runs. NULL does nothing.
 void model_close(wick_engine *engine);
-// The same, but loads only metadata and tokenizer. A file without a tokenizer is an error.
-// `pre_tokenizer` replaces the file's; NULL: the file's.
+// Like model_open, but loads only metadata and tokenizer. A file without a tokenizer is an error.
+// `pre_tokenizer` replaces the file's value; NULL: use the file's value.
 exit_code model_open_vocabulary(const char *path, const char *pre_tokenizer, wick_engine **engine);
 
 #endif

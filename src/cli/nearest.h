@@ -1,4 +1,4 @@
-// cli/nearest.h — finds the name that was probably intended when one was mistyped.
+// cli/nearest.h — finds the name that was probably intended instead of a mistyped one.
 #ifndef WICK_CLI_NEAREST_H
 #define WICK_CLI_NEAREST_H
 

@@ -18,11 +18,13 @@ enum { OUTPUT_FORMAT_BYTES_MAX = 4096 };
 void output_put(output_stream to, const void *bytes, size_t size_bytes);
 // Formats with base/text.h; writes at most OUTPUT_FORMAT_BYTES_MAX - 1 bytes.
 void output_format(output_stream to, const char *format, ...) __attribute__((format(printf, 2, 3)));
-// The same with the C library's printf, for widths and decimals; small programs do not contain it.
+// Like output_format, with the C library's printf, for widths and decimals; small programs do not
+// contain it.
 void output_printf(output_stream to, const char *format, ...) __attribute__((format(printf, 2, 3)));
 // Writes a line with two columns; the first is padded to `width` bytes.
 void output_row(output_stream to, size_t width, const char *name, const char *says);
-// Returns false if the reader has closed its end or a write failed, so the command should stop.
+// Writes the buffered output. Returns false if the reader has closed its end or a write failed, so
+// the command should stop.
 bool output_flush(output_stream to);
 
 // Whether the descriptor is a terminal. Always false in WASI builds: some runtimes (Deno) mistake a

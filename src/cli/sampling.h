@@ -14,8 +14,8 @@ typedef struct sampling_options {
 
 enum { SAMPLING_OPTIONS_MAX = 40 };
 
-// Appends the options, whose values go to `sampling` or, for sampling_finish, to `given`; returns
-// their number. Sets a random seed.
+// Appends the options and returns their number. Their values are stored in `sampling` or, for
+// sampling_finish, in `given`. Sets a random seed.
 size_t sampling_list(sampling_options *given, wick_sampling *sampling, args_option *options);
 // Completes `sampling`, which then points into `given`. An unknown sampler is a usage error.
 exit_code sampling_finish(sampling_options *given, wick_sampling *sampling);

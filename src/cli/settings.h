@@ -29,7 +29,7 @@ model_settings settings_default(void);
 args_option settings_pre_tokenizer(const char **name);
 // Appends the options that `which` selects; returns their number (up to 6).
 size_t settings_list(model_settings *settings, uint32_t which, args_option *options);
-// Sets a default configuration with these settings. Reports kernels that do not exist.
+// Sets *config to the defaults with these settings. Reports kernels that do not exist.
 exit_code settings_apply(const model_settings *settings, wick_config *config);
 // Waits for the helper threads of the engine. Reports an error if there are fewer threads than
 // requested.

@@ -26,7 +26,7 @@ uint64_t kv_open_pass_bytes(const kernel_table *kernels, uint32_t kv_heads, uint
 // Keeps the F16 keys of the page that is open now, if memory allows, so that the sequence can end
 // here again. The next call discards them.
 void kv_open_mark(kv_pool *pool, kv_seq_id seq);
-// Discards the F16 keys of all pages except a page that is not full and the kept ones. After that,
+// Discards the F16 keys of all pages except a page that is not full and the kept pages. After that,
 // the positions where the sequence can end no longer depend on the passes that have computed it.
 void kv_open_keep_last(const kv_pool *pool, kv_seq_id seq);
 
@@ -40,8 +40,9 @@ typedef struct kv_open_row {
   uint32_t position, index;
 } kv_open_row;
 
-// Keys of the pages between these two, for the current layer and the previous one in its group: in
-// models whose layers share keys, a layer reads the keys of one of the last two layers.
+// Keys of the pages between the two buffered ones, for the current layer and the previous one in
+// its group: in models whose layers share keys, a layer reads the keys of one of the last two
+// layers.
 typedef struct kv_open_pass {
   uint8_t *keys;  // [kv_open_pass_bytes]
   uint32_t rows;  // number of rows for which `keys` was allocated

@@ -41,7 +41,7 @@ typedef struct kv_layout {
   kv_shape shape;
   size_t k_head_bytes, v_head_bytes;
   size_t data_bytes;  // of a page
-  size_t page_bytes;  // the same, rounded up to whole cache lines
+  size_t page_bytes;  // data_bytes rounded up to whole cache lines
   // F16 keys of an open page: bytes per head and for all layers. 0 if rows are written directly
   // into the page.
   size_t open_head_bytes, open_bytes;
@@ -61,21 +61,21 @@ static inline kernel_kv_type kv_value_type(wick_kv_type type) {
   if (type == WICK_KV_Q8) return KERNEL_KV_Q8;
   return type == WICK_KV_Q4 ? KERNEL_KV_R4 : kv_key_type(type);
 }
-// The inverse: returns the type (Q8, Q4, ...) that the configuration specified.
+// The inverse of both: returns the type (Q8, Q4, ...) that the configuration specified.
 static inline kernel_kv_type kv_named_type(kernel_kv_type type) {
   return type == KERNEL_KV_C8                           ? KERNEL_KV_Q8
          : type == KERNEL_KV_C4 || type == KERNEL_KV_R4 ? KERNEL_KV_Q4
                                                         : type;
 }
 
-// Fails with WICK_E_ARG for a dimension of 0, with WICK_E_UNSUPPORTED for a type or head_dim
-// without kernels, and with WICK_E_OVERFLOW.
+// Computes a layout. Fails with WICK_E_ARG for a dimension of 0, with WICK_E_UNSUPPORTED for a type
+// or head_dim without kernels, and with WICK_E_OVERFLOW.
 wick_status kv_layout_init(kv_layout *layout, const kernel_table *kernels, const kv_shape *shape,
                            wick_error *error);
-// Computes the layout of such pages in version 0.1.0, which used the configured types themselves.
-// Returns the same errors.
+// Computes the layout of these pages in version 0.1.0, which used the configured types themselves.
+// Returns the errors of kv_layout_init.
 wick_status kv_layout_former(kv_layout *former, const kv_layout *layout);
-// Returns 0 if a type is not in this build or the size does not fit.
+// Returns the size of a page; 0 if a type is not in this build or the size does not fit.
 size_t kv_bytes_of_page(const kernel_table *kernels, const kv_shape *shape);
 
 // ---- Keys and values of a page ----
@@ -115,7 +115,7 @@ typedef struct kv_slots {
 } kv_slots;
 
 // Copies rows, including those before slots.first, through floats into a page of different types.
-// If the type of `to` encodes pages, the F16 keys are written to `to.open` and those of the slots
+// If the type of `to` encodes pages, the F16 keys are written to `to.open` and the keys of `slots`
 // are encoded. row: head_dim floats of scratch. Returns the number of values that were not finite
 // or did not fit the type.
 uint32_t kv_data_convert(const kv_page_view *to, const kv_page_view *from, kv_slots slots,
@@ -127,7 +127,7 @@ typedef struct kv_page {
   kv_page_data data;
   kv_page_id id;
   uint32_t ref_count;    // block tables and prefix references; 0: free
-  uint32_t hold_count;   // how many of these belong to the prefix cache
+  uint32_t hold_count;   // how many of these references belong to the prefix cache
   uint32_t mark;         // scratch for functions that count
   uint16_t fill_tokens;  // rows written since the page was taken
   bool is_sealed;

@@ -33,7 +33,7 @@ typedef struct kv_shortage {
 // follow each other without gaps; the first begins at position 0. Example: when tokens [4, 8) of a
 // sequence were dropped, slots 8 to 15 of its first page have delta 4 and position 2^32 - 4.
 typedef struct kv_entry {
-  kv_page_id page;    // KV_PAGE_NONE: fell out of the window
+  kv_page_id page;    // KV_PAGE_NONE: the page fell out of the window
   uint32_t position;  // of slot 0
   int32_t delta;
   uint16_t first, last;
@@ -54,7 +54,7 @@ void kv_pool_destroy(kv_pool *pool);
 // later allocates nothing. Too few pages are an error only when they are taken, not here.
 // WICK_E_NOMEM.
 wick_status kv_pool_grow_for(kv_pool *pool, uint32_t pages, wick_error *error);
-// When free pages run short, a pool with fewer pages than this grows; a larger pool first evicts
+// When free pages run short, a pool with fewer than `pages` pages grows; a larger pool first evicts
 // idle pages of the prefix cache. 0, the default: it always evicts first.
 void kv_pool_set_keep(kv_pool *pool, uint32_t pages);
 const kv_shape *kv_pool_shape(const kv_pool *pool);
@@ -64,7 +64,7 @@ uint32_t kv_pool_pages_free(const kv_pool *pool);
 // Returns the number of free pages, plus idle pages of the prefix cache, plus pages by which the
 // pool may still grow.
 uint32_t kv_pool_pages_available(const kv_pool *pool);
-// Returns NULL for an id that is out of range. For diagrams of the pool.
+// Returns NULL for an id that is out of range. Used for diagrams of the pool.
 const kv_page *kv_pool_page(const kv_pool *pool, kv_page_id page);
 // Returns the bytes of a page in use [page_bytes].
 uint8_t *kv_page_bytes(const kv_pool *pool, kv_page_id page);
@@ -81,7 +81,7 @@ kv_stats kv_pool_stats(const kv_pool *pool);
 uint64_t kv_pool_bytes_used(const kv_pool *pool);      // of used pages
 uint64_t kv_pool_bytes_capacity(const kv_pool *pool);  // of all pages
 
-// A hole is a run of free pages between two used ones. A shared page counts once, with the tokens
+// A hole is a run of free pages between two used pages. A shared page counts once, with the tokens
 // of the sequence that stores the most tokens in it.
 typedef struct kv_frag {
   uint32_t holes;
@@ -105,7 +105,7 @@ typedef struct kv_holder {
   void (*reclaim)(void *context, uint32_t pages);  // frees up to this many
 } kv_holder;
 void kv_pool_set_holder(kv_pool *pool, const kv_holder *holder);  // NULL: none
-// Adds one of the holder's references to a page in use. The first one seals the page.
+// Adds one of the holder's references to a page in use. The first reference seals the page.
 void kv_page_hold(kv_pool *pool, kv_page_id page);
 void kv_page_unhold(kv_pool *pool, kv_page_id page);
 // Takes a page for the holder only (for reading a saved cache) and adds the holder's reference.
@@ -123,7 +123,7 @@ wick_status kv_seq_new(kv_pool *pool, uint32_t tokens, kv_seq_id *seq, kv_shorta
                        wick_error *error);
 // Frees a sequence and releases its pages. An unknown id is WICK_E_SEQ and changes nothing.
 wick_status kv_seq_free(kv_pool *pool, kv_seq_id seq, wick_error *error);
-// Raises the next id of a sequence to `next` if it is lower, so that pools with corresponding
+// Raises the id of the next sequence to `next` if it is lower, so that pools with corresponding
 // sequences have the same ids. Returns the next id.
 kv_seq_id kv_pool_skip_ids(kv_pool *pool, kv_seq_id next);
 bool kv_seq_exists(const kv_pool *pool, kv_seq_id seq);
@@ -141,16 +141,16 @@ wick_status kv_seq_prepare_write(kv_pool *pool, kv_seq_id seq, uint32_t position
 // other calls take pages, that call does not fail. Returns the same errors.
 wick_status kv_seq_ensure_write(kv_pool *pool, kv_seq_id seq, uint32_t position, uint32_t tokens,
                                 kv_shortage *shortage, wick_error *error);
-// Enlarges the block table for `tokens` tokens in total, so that reserving their pages later does
-// not have to. WICK_E_SEQ, WICK_E_NOMEM.
+// Enlarges the block table for `tokens` tokens in total, so that the table need not grow when their
+// pages are reserved later. WICK_E_SEQ, WICK_E_NOMEM.
 wick_status kv_seq_reserve_table(kv_pool *pool, kv_seq_id seq, uint32_t tokens, wick_error *error);
 // Counts `tokens` positions that were written (kv_row_write) as stored. WICK_E_RANGE if they exceed
-// the reserved ones.
+// the reserved positions.
 wick_status kv_seq_append(kv_pool *pool, kv_seq_id seq, uint32_t tokens, wick_error *error);
 // Sets the stored count and keeps reserved pages. WICK_E_RANGE if it exceeds the reserved tokens.
 wick_status kv_seq_tokens_set(kv_pool *pool, kv_seq_id seq, uint32_t tokens, wick_error *error);
-// Drops the tokens at position `tokens` and later, also earlier ones if kv_seq_cut returns an
-// earlier position, and frees the pages that become empty. WICK_E_RANGE if `tokens` exceeds the
+// Drops the tokens at position `tokens` and later (also earlier tokens if kv_seq_cut returns an
+// earlier position), and frees the pages that become empty. WICK_E_RANGE if `tokens` exceeds the
 // stored count, or if tokens that its next position needs have left the window.
 wick_status kv_seq_truncate(kv_pool *pool, kv_seq_id seq, uint32_t tokens, wick_error *error);
 // Returns whether kv_seq_truncate can cut the sequence at that position.
@@ -166,16 +166,17 @@ wick_status kv_seq_shift(kv_pool *pool, kv_seq_id seq, uint32_t first, uint32_t 
 // Frees leading pages that lie entirely before the last `keep` stored tokens; their entries remain,
 // as KV_PAGE_NONE.
 wick_status kv_seq_window(kv_pool *pool, kv_seq_id seq, uint32_t keep, wick_error *error);
-// The same with the pool's window: keeps the pages that the next position needs, and those for the
-// `back` positions before it, so that the sequence can still be cut there. Does nothing without a
+// Like kv_seq_window, with the pool's window: keeps the pages that the next position and the `back`
+// positions before it need, so that the sequence can still be cut there. Does nothing without a
 // window.
 void kv_seq_slide(kv_pool *pool, kv_seq_id seq, uint32_t back);
-// Returns the number of pages in its table, without those that fell out of the window.
+// Returns the number of pages in the sequence's table, without those that fell out of the window.
 uint32_t kv_seq_pages(const kv_pool *pool, kv_seq_id seq);
 // Makes an empty sequence begin after `pages` whole pages, which count as stored but outside the
 // window. WICK_E_SEQ, WICK_E_BUSY (not empty), WICK_E_NOMEM.
 wick_status kv_seq_begin_after(kv_pool *pool, kv_seq_id seq, uint32_t pages, wick_error *error);
-// Replaces entry `index`, which is one of these pages, with a whole page, which is then shared.
+// Replaces entry `index`, one of the pages of kv_seq_begin_after, with a whole page, which is then
+// shared.
 void kv_seq_put_page(kv_pool *pool, kv_seq_id seq, uint32_t index, kv_page_id page);
 
 // Returns the block table: *count entries, sorted by position. Returns NULL for an unknown

@@ -1,5 +1,5 @@
-// kv/pool_types.h — shared only by the files of the pool: pool.c (pages), sequence.c (tables),
-// write.c (writing and copying), statistics.c (counting); and by src/reference/.
+// kv/pool_types.h — types that only src/reference/ and the files of the pool share: pool.c (pages),
+// sequence.c (tables), write.c (writing and copying), statistics.c (counting).
 #ifndef WICK_KV_POOL_TYPES_H
 #define WICK_KV_POOL_TYPES_H
 
@@ -16,8 +16,8 @@ typedef struct kv_seq {
   // F16 keys of the two most recently begun pages, [2][open_bytes]; NULL if none are needed.
   uint8_t *open;
   kv_page_id open_pages[2];  // KV_PAGE_NONE: unused
-  uint32_t open_newest;      // index of the one taken last
-  // A copy of one page's F16 keys of slots [0, marked_slots); NULL if there is none (kv_open_mark).
+  uint32_t open_newest;      // index of the buffer taken last
+  // A copy of one page's F16 keys of slots [0, marked_slots); NULL without a copy (kv_open_mark).
   uint8_t *marked;
   kv_page_id marked_page;
   uint32_t marked_slots;
@@ -74,7 +74,7 @@ uint32_t kv_seq_end(const kv_seq *seq);  // returns the number of tokens stored 
 wick_status kv_seq_reserve_entries(kv_pool *pool, kv_seq *seq, uint32_t entries, wick_error *error);
 // Appends an entry with a fresh page; both must be reserved.
 void kv_seq_add_page(kv_pool *pool, kv_seq *seq);
-// Returns the index of the entry that contains `position`, or entry_count if there is none.
+// Returns the index of the entry that contains `position`, or entry_count if no entry does.
 uint32_t kv_seq_entry_index(const kv_seq *seq, uint32_t position);
 // Returns WICK_E_RANGE because the table has no page for `position`. The message contains the page
 // index and the position.

@@ -7,9 +7,9 @@
 //
 // The cache holds a reference to each page, which seals the page. An entry without users is idle.
 // It is kept until pages or entries run short. Only leaves are evicted, the least recently used
-// first. Eviction skips an entry whose page a sequence still uses, since that would free nothing;
-// but it evicts such an entry if this makes an ancestor a leaf whose page no sequence uses. Only
-// the thread that writes the pool may use the cache.
+// first. Eviction skips an entry whose page a sequence still uses, since that would free nothing,
+// unless the eviction makes an ancestor a leaf whose page no sequence uses. Only the thread that
+// writes the pool may use the cache.
 #ifndef WICK_KV_PREFIX_H
 #define WICK_KV_PREFIX_H
 
@@ -24,8 +24,8 @@
 typedef uint64_t prefix_hash_t;
 
 // Computes h = basis; for each value: h = (h ^ value) * prime, modulo 2^64. FNV-1a folds bytes;
-// this folds 32-bit values: parent and salt (low halves first), then the tokens. The result is
-// mixed (hash_mix_u64), so collisions cannot be constructed. The parent of a root is 0.
+// this function folds 32-bit values: parent and salt (low halves first), then the tokens. The
+// result is mixed (hash_mix_u64), so collisions cannot be constructed. The parent of a root is 0.
 prefix_hash_t page_hash(prefix_hash_t parent, uint64_t salt, const int32_t *tokens, uint32_t count);
 typedef prefix_hash_t page_hash_function(prefix_hash_t parent, uint64_t salt, const int32_t *tokens,
                                          uint32_t count);
@@ -52,11 +52,11 @@ typedef struct prefix_entry {
 void prefix_entry_init(prefix_entry *entry, prefix_hash_t hash, uint32_t token_count,
                        kv_page_id page);  // one user, tick 0
 void prefix_entry_retain(prefix_entry *entry);
-// Sets *is_idle if this was the last user. WICK_E_ARG if there is none.
+// Sets *is_idle if this was the last user. WICK_E_ARG if the entry has no users.
 wick_status prefix_entry_release(prefix_entry *entry, bool *is_idle);
 
 typedef struct prefix_stats {
-  uint64_t hits, misses;                       // every lookup of tokens counts as one or the other
+  uint64_t hits, misses;                       // every lookup of tokens counts as a hit or a miss
   uint64_t prefixes_cached, prefixes_evicted;  // entries inserted, evicted
   uint64_t tokens_saved;                       // on hits
   uint64_t collisions;                         // equal hash, different tokens
@@ -107,8 +107,8 @@ wick_status prefix_attach(prefix_cache *cache, kv_seq_id seq, cache_salt salt,
 // Adds the whole pages of a sequence whose stored tokens are tokens[0, count), as idle entries.
 // Existing entries become the most recently used. Stops at a page that was shifted or fell out of a
 // window, and when the cache is full. Sets *tokens_known (may be NULL) to the number of tokens that
-// are now cached. WICK_E_SEQ, WICK_E_RANGE (more than is stored), WICK_E_NOMEM (entries created so
-// far are kept).
+// are now cached. WICK_E_SEQ, WICK_E_RANGE (more tokens than are stored), WICK_E_NOMEM (entries
+// created so far are kept).
 wick_status prefix_store(prefix_cache *cache, kv_seq_id seq, cache_salt salt, const int32_t *tokens,
                          uint32_t count, uint32_t *tokens_known, wick_error *error);
 
@@ -122,23 +122,24 @@ wick_status prefix_reserve(prefix_cache *cache, uint32_t entries, wick_error *er
 // PREFIX_NONE. Changes neither counters nor the order of use.
 prefix_id prefix_peek(prefix_cache *cache, cache_salt salt, const int32_t *tokens, uint32_t count);
 // Adds a page of tokens after `parent` (PREFIX_NONE: a root), with one user. Evicts an idle leaf
-// when entries_max is reached; WICK_E_FULL if there is none. Sets *existed if the entry already
-// existed and only became the most recently used. WICK_E_RANGE: parent or page is not in use.
-// WICK_E_NOMEM.
+// when entries_max is reached; WICK_E_FULL if there is no idle leaf. Sets *existed if the entry
+// already existed and only became the most recently used. WICK_E_RANGE: parent or page is not in
+// use. WICK_E_NOMEM.
 wick_status prefix_insert(prefix_cache *cache, prefix_id parent, cache_salt salt,
                           const int32_t *tokens, kv_page_id page, prefix_id *id, bool *existed,
                           wick_error *error);
 // An unknown entry is WICK_E_RANGE. Releasing an entry without users is WICK_E_ARG.
 wick_status prefix_retain(prefix_cache *cache, prefix_id id);
 wick_status prefix_release(prefix_cache *cache, prefix_id id);
-// Evicts the least recently used idle leaf (ties: the one inserted first); false if there is none.
+// Evicts the least recently used idle leaf (ties: the one inserted first). Returns false if there
+// is no idle leaf.
 bool prefix_evict(prefix_cache *cache);
 
 uint32_t prefix_count(const prefix_cache *cache);
 uint32_t prefix_capacity(const prefix_cache *cache);
 prefix_stats prefix_stats_get(const prefix_cache *cache);
 double prefix_hit_ratio(const prefix_stats *stats);  // 0 without lookups
-// For loops over all ids, 0 to prefix_places - 1; NULL for a free slot.
+// For loops over all ids, 0 to prefix_places - 1; an entry is NULL if its slot is free.
 uint32_t prefix_places(const prefix_cache *cache);
 const prefix_entry *prefix_entry_at(const prefix_cache *cache, prefix_id id);
 const int32_t *prefix_entry_tokens(const prefix_cache *cache, prefix_id id);

@@ -1,5 +1,5 @@
-// kv/prefix_types.h — shared by prefix.c (sequences and lookups) and prefix_entries.c (the hash
-// table of entries), and by src/reference/.
+// kv/prefix_types.h — types that prefix.c (sequences and lookups), prefix_entries.c (the hash table
+// of entries) and src/reference/ share.
 #ifndef WICK_KV_PREFIX_TYPES_H
 #define WICK_KV_PREFIX_TYPES_H
 
@@ -32,8 +32,8 @@ prefix_id prefix_find(prefix_cache *cache, prefix_id parent, cache_salt salt,
 void prefix_remove(prefix_cache *cache, prefix_id id);
 // Unlinks an entry, so that lookups no longer find it.
 void prefix_unlink(prefix_cache *cache, prefix_id id);
-// Follows the chain through at most `pages` whole pages. Returns the number found and sets *id to
-// the last one.
+// Follows the chain through at most `pages` whole pages. Returns the number of pages found and sets
+// *id to the last entry.
 uint32_t prefix_walk(prefix_cache *cache, cache_salt salt, const int32_t *tokens, uint32_t pages,
                      prefix_id *id);
 // Counts a lookup of `count` tokens that ended at `id`. The entry and its ancestors become the most

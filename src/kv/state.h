@@ -59,8 +59,8 @@ uint64_t state_cache_bytes(const prefix_cache *cache);
 // Saves a sequence. tokens: its stored tokens [kv_seq_tokens].
 wick_status state_save_seq(kv_pool *pool, uint64_t salt, kv_seq_id seq, const int32_t *tokens,
                            const kv_types *packed, const wick_state_sink *sink, wick_error *error);
-// Saves the linked entries of all tenants, each with its salt. `salt` is the engine's own and is
-// checked when the record is read.
+// Saves the linked entries of all tenants, each with its salt. `salt` is the engine's own salt,
+// which is checked when the record is read.
 wick_status state_save_cache(const prefix_cache *cache, uint64_t salt, const wick_state_sink *sink,
                              wick_error *error);
 
@@ -70,7 +70,7 @@ typedef struct state_reader {
   state_kind kind;
   uint32_t tokens, pages;  // of a sequence; for a cache, `pages` is the number of entries
   kv_layout layout;        // of the record's pages
-  bool is_packed;          // `layout` is not the pool's
+  bool is_packed;          // `layout` differs from the pool's layout
   bool is_former;          // the record was written by 0.1.0
   uint64_t payload_bytes;
   uint64_t salt;
@@ -82,15 +82,15 @@ uint64_t state_reader_bytes(const state_reader *reader);
 // Reads the header and checks it against the pool and the salt. Allocates nothing.
 wick_status state_begin(kv_pool *pool, uint64_t salt, const wick_state_source *source,
                         state_reader *reader, wick_error *error);
-// Reads a sequence. tokens [reader->tokens] is filled on success. Also WICK_E_PAGES, WICK_E_NOMEM,
-// and WICK_E_ARG for the record of a cache.
+// Reads a sequence. tokens [reader->tokens] is filled on success. Also returns WICK_E_PAGES,
+// WICK_E_NOMEM, and WICK_E_ARG for the record of a cache.
 wick_status state_load_seq(state_reader *reader, int32_t *tokens, kv_seq_id *seq,
                            kv_shortage *shortage, wick_error *error);
 // Fills a full page of the pool from a page in the record of a cache; is_former: the record was
 // written by 0.1.0 (kv_layout_former). WICK_E_NOMEM, WICK_E_CORRUPT.
 wick_status state_page_put(kv_pool *pool, kv_page_id page, const void *bytes, bool is_former);
-// Adds the entries that the cache does not have, as idle entries. A full cache or pool ends this
-// without an error. Sets *entries to the number of added entries.
+// Adds the entries that the cache does not have, as idle entries. If the cache or pool becomes
+// full, loading ends without an error. Sets *entries to the number of added entries.
 wick_status state_load_cache(state_reader *reader, prefix_cache *cache, uint32_t *entries,
                              wick_error *error);
 

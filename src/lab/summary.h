@@ -74,7 +74,7 @@ typedef struct bench_stop {
 // Called after each sample.
 bool bench_should_stop(bench_stop *stop, const double *samples, size_t count);
 
-// Returns the share of the allocated KV bytes without tokens; 0 if nothing is allocated.
+// Returns the percentage of the allocated KV bytes that no token uses; 0 if nothing is allocated.
 double kv_pct_of_waste(uint64_t allocated_bytes, uint64_t used_bytes);
 
 #endif

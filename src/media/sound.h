@@ -32,7 +32,7 @@ typedef struct sound_front {
   bool has_symmetric_window;
   bool begins_with_window;  // the window is at the start of the transform instead of its centre
   bool has_magnitudes;      // uses magnitudes instead of powers
-  bool has_htk_bands;       // instead of Slaney's, with equal areas
+  bool has_htk_bands;       // HTK's mel bands instead of Slaney's, which have equal areas
   bool emphasises;          // computes x[i] - 0.97 x[i - 1]
   sound_ends ends;
   sound_scaling scaling;

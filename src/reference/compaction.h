@@ -14,9 +14,9 @@ bool kv_pool_should_defrag(const kv_pool *pool, double threshold);
 // the order of their ids, at most pages_moved_max pages. Call it only between steps. Returns the
 // number of moved pages.
 uint32_t kv_pool_defrag(kv_pool *pool, uint32_t pages_moved_max);
-// The same for one sequence. A page moves if the slot after its neighbour is free, no other
-// sequence shares it, and the prefix cache does not have it. *moved: number of moved pages.
-// WICK_E_SEQ.
+// Like kv_pool_defrag, for one sequence. A page moves if the slot after its neighbour is free, no
+// other sequence shares the page, and the prefix cache does not contain it. *moved: number of moved
+// pages. WICK_E_SEQ.
 wick_status kv_seq_compact(kv_pool *pool, kv_seq_id seq, uint32_t *moved, wick_error *error);
 // Returns (pairs that are neighbours in the pool) / (all pairs), or 1 if the sequence has at most
 // one page or does not exist.

@@ -35,7 +35,7 @@ wick_status kv_flat_append(kv_flat *flat, uint32_t layer, const float *k, const 
                            uint32_t count, wick_error *error);
 // Completes the position. WICK_E_FULL; WICK_E_NODATA unless every layer has a row at this position.
 wick_status kv_flat_advance(kv_flat *flat, wick_error *error);
-// Drops the positions [first, last); later positions move down. WICK_E_RANGE.
+// Drops the positions [first, last) and moves later positions down. WICK_E_RANGE.
 wick_status kv_flat_drop(kv_flat *flat, uint32_t first, uint32_t last, wick_error *error);
 
 // Returns the rows of all complete positions, *count values. For a layer that is out of range,

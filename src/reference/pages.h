@@ -7,8 +7,8 @@
 #include "kv/pool.h"
 
 // Return the size of a value in bytes, including its share of the scale (4, 2, 1.125, 0.625);
-// nominal: without the scale (4, 2, 1, 0.5); reduction: 4 bytes divided by these. 0 for an unknown
-// type.
+// nominal: without the scale (4, 2, 1, 0.5); reduction: 4 bytes divided by that size. 0 for an
+// unknown type.
 double kv_type_value_bytes(kernel_kv_type type);
 double kv_type_value_bytes_nominal(kernel_kv_type type);
 double kv_type_reduction_ratio(kernel_kv_type type);

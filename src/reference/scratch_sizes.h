@@ -22,8 +22,8 @@ typedef struct scratch_plan_sizes {
   uint64_t ffn_scales, ffn_codes;        // of the feed-forward's input
   uint64_t separate_bytes;               // size if each buffer has separate memory
   // Size if buffers share memory where possible: q, k and v are in qkv; the attention's buffers
-  // share memory with those of the feed-forward, projected with down, and the two code buffers with
-  // each other.
+  // share memory with those of the feed-forward, `projected` shares it with `down`, and so do the
+  // two code buffers.
   uint64_t arena_bytes;
 } scratch_plan_sizes;
 

@@ -1,6 +1,6 @@
 // schedule/draft.h — a smaller model with the same vocabulary proposes tokens (Leviathan, Kalman
-// and Matias 2023). It proposes greedily, which is enough for schedule/speculation.h. Its keys and
-// values have separate pages. Accepted proposals are not recomputed.
+// and Matias 2023). It proposes greedily, which is enough for schedule/speculation.h. The keys and
+// values of the smaller model have separate pages. Accepted proposals are not recomputed.
 #ifndef WICK_SCHEDULE_DRAFT_H
 #define WICK_SCHEDULE_DRAFT_H
 

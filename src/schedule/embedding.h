@@ -1,5 +1,5 @@
 // schedule/embedding.h — computes vectors or scores of texts: passes with rows of several texts,
-// and pooling of their results. An encoder processes whole texts in a pass; a causal model
+// followed by pooling of the results. An encoder processes whole texts in a pass; a causal model
 // processes them as sequences of the store, in pieces if they are long. A vector depends only on
 // its text.
 #ifndef WICK_SCHEDULE_EMBEDDING_H
@@ -23,9 +23,9 @@ typedef struct embedding_parts {
 
 typedef struct embedding embedding;
 
-// `tokens` contains all texts one after another, and `counts` [text_count] their lengths; the job
-// takes ownership of both and frees them, even if this fails. pooling must not be
-// WICK_POOLING_MODEL; `width` is the width of the returned vectors, at most the head's width.
+// Creates a job. `tokens` contains all texts one after another, and `counts` [text_count] their
+// lengths; the job takes ownership of both and frees them, even if creation fails. pooling must not
+// be WICK_POOLING_MODEL; `width` is the width of the returned vectors, at most the head's width.
 // WICK_E_NOMEM.
 wick_status embedding_create(const embedding_parts *parts, int32_t *tokens, uint32_t *counts,
                              uint32_t text_count, wick_pooling pooling, uint32_t width,

@@ -15,8 +15,8 @@ typedef struct healing {
 } healing;
 
 // Returns the number of trailing tokens to remove: the fewest whose bytes are whole characters.
-// Returns 0 if that exceeds the limits above or is all of `tokens` [count], or after a control
-// token.
+// Returns 0 if these tokens exceed the limits above or are all of `tokens` [count], or after a
+// control token.
 healing healing_find(const tokenizer *tokenizer, const int32_t *tokens, uint32_t count,
                      uint8_t *scratch);
 

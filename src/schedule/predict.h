@@ -21,7 +21,7 @@ typedef struct predictor predictor;
 // The components that the predictor uses. All of them must outlive it.
 typedef struct predictor_parts {
   memory_gate *memory;
-  const loaded_model *model;  // has a predicting layer
+  const loaded_model *model;  // has a layer that predicts tokens
   thread_pool *threads;
   uint64_t (*now_us)(void);
   uint32_t threads_max, context_tokens;

@@ -43,9 +43,9 @@ typedef struct request {
       *tokens;  // [tokens_count of prompt_count + tokens_max]: the prompt and the sampled tokens
   uint32_t prompt_count, tokens_count, tokens_max;  // tokens_max: limit for sampled tokens
   uint32_t queue_tokens;                            // number of tokens when it started to wait
-  bool has_read_prompt;                             // completely, even if its pages have been lost
+  bool has_read_prompt;  // the whole prompt was processed, even if its pages have been lost
   uint32_t fed;          // number of tokens whose keys and values are in pages
-  uint32_t fed_before;   // of these, tokens that the session had before the request
+  uint32_t fed_before;   // the part of `fed` that the session had before the request
   uint32_t cached;       // tokens of the prompt that needed no pass
   uint32_t pass_tokens;  // rows in the current pass; 0: none
   uint32_t pass_end;     // rows of the pass from this position on follow a rejected proposal
@@ -88,8 +88,8 @@ typedef struct request {
 // Copies the host's parameters and tokenises the prompt. `session` is the session that `wanted`
 // refers to, or NULL. `context_tokens` limits prompt and output together; a longer prompt is
 // WICK_E_FULL with both numbers. `media`: the images and recordings in wanted->tokens, or NULL.
-// Other errors are those of wick_request_submit. `shelf` has the grammars; `wish` has the reasoning
-// tags, which a limit needs, and the parts of a reply; NULL: neither.
+// Other errors are those of wick_request_submit. `shelf` has the grammars. `wish` has the reasoning
+// tags, which a limit on reasoning needs, and the parts of a reply; NULL: neither is needed.
 wick_status request_create(memory_gate *memory, tokenizer *tokenizer, grammar_shelf *shelf,
                            const wick_request *wanted, const media_list *media,
                            const reply_wish *wish, session *session, uint32_t vocab,

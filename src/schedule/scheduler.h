@@ -36,8 +36,8 @@ typedef struct scheduler_parts {
   uint64_t (*now_us)(void);
   const wick_swap_host *swap;  // NULL: preempted requests recompute their tokens
   uint32_t batch_tokens, context_tokens;
-  uint32_t requests_max;      // queued and running together
-  uint32_t running_max;       // running at once; at most batch_tokens
+  uint32_t requests_max;      // queued and running requests together
+  uint32_t running_max;       // requests running at once; at most batch_tokens
   uint64_t queue_tokens_max;  // tokens of all waiting prompts
   grammar_limits grammar_limits;
 } scheduler_parts;
@@ -64,7 +64,8 @@ enum {
 };
 
 // A second user of the store's pages (the embedding job). If a request cannot continue otherwise,
-// the guest releases its pages and starts over later. give_pages returns false if it had none.
+// the guest releases its pages and starts over later. give_pages returns false if the guest had no
+// pages.
 typedef struct page_guest {
   void *context;
   bool (*give_pages)(void *context);  // NULL: no guest
@@ -74,9 +75,10 @@ wick_status scheduler_create(const scheduler_parts *parts, scheduler **out, wick
 void scheduler_destroy(scheduler *scheduler);
 uint64_t scheduler_plan_bytes(const tokenizer *tokenizer, uint32_t batch_tokens);
 
-// `wish`: the parts of a reply, and the reasoning tags for a request that limits reasoning;
-// otherwise NULL. `media`: the images and recordings in wanted->tokens, which contains their pseudo
-// tokens; NULL: none. Images that must be processed in one pass have at most batch_tokens rows.
+// Submits a request. `wish`: the parts of a reply, and the reasoning tags for a request that limits
+// reasoning; otherwise NULL. `media`: the images and recordings in wanted->tokens, which contains
+// their pseudo tokens; NULL: none. Images that must be processed in one pass have at most
+// batch_tokens rows.
 wick_status scheduler_submit(scheduler *scheduler, const wick_request *wanted,
                              const media_list *media, const reply_wish *wish, uint32_t *id,
                              wick_error *error);
@@ -87,13 +89,13 @@ wick_status scheduler_cancel(scheduler *scheduler, uint32_t id);
 // scheduler unless it is removed.
 void scheduler_set_drafter(scheduler *scheduler, drafter *drafter);
 // Pauses or resumes a request. A paused request keeps its position in the queue and is skipped by
-// passes. It keeps its pages until another request needs them. WICK_E_ARG: unknown.
+// passes. It keeps its pages until another request needs them. WICK_E_ARG: the request is unknown.
 wick_status scheduler_pause(scheduler *scheduler, uint32_t id, bool is_paused);
 // Resumes a request that waits for the host. WICK_E_ARG: the request is not waiting.
 wick_status scheduler_find_asking(const scheduler *scheduler, uint32_t id, request **out);
 void scheduler_set_guest(scheduler *scheduler, page_guest guest);
 // Called by the guest: frees pages of a session without a request, or of a paused request. Returns
-// false if there are none, so the guest waits until requests end.
+// false if there are no such pages, so the guest waits until requests end.
 bool scheduler_gives_room(scheduler *scheduler);
 // Runs one unit of work.
 scheduler_result scheduler_step(scheduler *scheduler);

@@ -23,7 +23,7 @@ struct scheduler {
   uint32_t batch_count;
   pass_phase phase;
   uint32_t pass_logits;  // rows of logits that were sampled
-  uint64_t pass_us;      // its duration so far
+  uint64_t pass_us;      // duration of the pass so far
   bool keeps_rows;       // for the predictor
   bool had_whole;        // the last pass was for one image while other requests waited
   bool is_measured;      // only one request decodes in the pass: speculation learns from its time
@@ -50,9 +50,9 @@ void scheduler_finish(scheduler *scheduler, request *request, wick_finish how,
 bool admission_has_waited_long(const scheduler *scheduler, const request *request);
 // Whether `a` is served before `b`. The order is: waited too long, priority, arrival.
 bool admission_precedes(const scheduler *scheduler, const request *a, const request *b);
-// Starts requests in that order. A request that finds too few pages takes them from running
-// requests of lower priority; otherwise it waits, and so do later requests. Returns false if
-// nothing has changed.
+// Starts requests in the order of admission_precedes. A request that finds too few pages takes them
+// from running requests of lower priority; otherwise it waits, and so do later requests. Returns
+// false if nothing has changed.
 bool admission_start(scheduler *scheduler);
 // Called before a pass: reserves pages for `tokens` more tokens of a running request. If pages run
 // out, the last requests in the queue are preempted. Returns false if that includes the request

@@ -50,17 +50,17 @@ wick_status session_create(session_table *table, cache_salt salt, uint32_t *id, 
 // Creates a session of the same tenant that shares every page. O(pages); no keys or values are
 // copied.
 wick_status session_fork(session_table *table, uint32_t id, uint32_t *child, wick_error *error);
-// Keeps the first `tokens` tokens. WICK_E_RANGE if there are fewer.
+// Keeps the first `tokens` tokens. WICK_E_RANGE if the session has fewer tokens.
 wick_status session_truncate(session_table *table, uint32_t id, uint32_t tokens, wick_error *error);
-// The same for a session on which a request has just been submitted. `tokens` must not exceed its
-// number of tokens, and must not end inside an image or recording.
+// Like session_truncate, for a session on which a request has just been submitted. `tokens` must
+// not exceed its number of tokens, and must not end inside an image or recording.
 void session_cut(session_table *table, session *session, uint32_t tokens);
 // Drops the tokens [first, last). The tokens after them move down and keep their keys
 // (kv_seq_shift). WICK_E_RANGE. Tokens that the pages lack are computed later, without the dropped
 // ones before them. To compute them before the drop, use a request (wick_request.drop_last).
 wick_status session_drop(session_table *table, uint32_t id, uint32_t first, uint32_t last,
                          wick_error *error);
-// The same, for the request that runs on the session.
+// Like session_drop, for the request that runs on the session.
 wick_status session_drop_read(session_table *table, session *session, uint32_t first, uint32_t last,
                               wick_error *error);
 wick_status session_check_range(const session *session, uint32_t first, uint32_t last,
@@ -68,15 +68,16 @@ wick_status session_check_range(const session *session, uint32_t first, uint32_t
 wick_status session_close(session_table *table, uint32_t id, wick_error *error);
 // Gets the session with this id, busy or not; *out is NULL on failure.
 wick_status session_find(const session_table *table, uint32_t id, session **out, wick_error *error);
-// The same, but WICK_E_BUSY for a busy session: during a request, the pages may contain more than
-// the tokens.
+// Like session_find, but returns WICK_E_BUSY for a busy session: during a request, the pages may
+// contain more than the tokens.
 wick_status session_find_idle(const session_table *table, uint32_t id, session **out,
                               wick_error *error);
 
 // Takes the pages of the session that has been idle for the longest time. Its next request
-// recomputes them. False: no idle session has pages that can be recomputed.
+// recomputes the tokens. Returns false if no idle session has pages that can be recomputed.
 bool sessions_give_pages(const session_table *table);
-// Repeats this until a new sequence of this many tokens fits, or no idle session is left.
+// Takes the pages of idle sessions until a new sequence of this many tokens fits, or no idle
+// session is left.
 void sessions_make_room(const session_table *table, uint32_t tokens);
 
 // Whether recomputing the tokens produces the same keys and values. False once tokens were dropped
@@ -95,10 +96,10 @@ wick_status session_bytes(const session_table *table, uint32_t id, const kv_type
                           uint64_t *size_bytes, wick_error *error);
 wick_status session_save(const session_table *table, uint32_t id, uint64_t salt,
                          const kv_types *packed, const wick_state_sink *sink, wick_error *error);
-// A packed state differs from the state that prefill produces. So such a session has a unique salt,
-// which its forks share, and the prefix cache does not use its pages for other requests. An adapter
-// that is not loaded is WICK_E_MISMATCH, a token over `vocab` WICK_E_CORRUPT, more than
-// `context_tokens` tokens WICK_E_FULL.
+// Loads a session. A packed state differs from the state that prefill produces. So a session loaded
+// from a packed record has a unique salt, which its forks share, and the prefix cache does not use
+// its pages for other requests. An adapter that is not loaded is WICK_E_MISMATCH, a token over
+// `vocab` WICK_E_CORRUPT, more than `context_tokens` tokens WICK_E_FULL.
 wick_status session_load(session_table *table, uint64_t salt, uint32_t vocab,
                          uint32_t context_tokens, const wick_state_source *source, uint32_t *id,
                          wick_error *error);

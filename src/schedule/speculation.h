@@ -20,7 +20,7 @@
 
 enum {
   SPECULATION_TOKENS_MAX = 15,                        // proposals per pass
-  SPECULATION_ROWS_MAX = SPECULATION_TOKENS_MAX + 1,  // and the newest token itself
+  SPECULATION_ROWS_MAX = SPECULATION_TOKENS_MAX + 1,  // the proposals and the newest token
   // If more requests than this decode, a pass has enough rows without proposals.
   SPECULATION_REQUESTS_MAX = 4,
   SPECULATION_MATCH_MIN = 3,   // minimum number of tokens that must agree with an earlier position
@@ -36,8 +36,8 @@ enum {
 
 typedef enum speculation_source { SPECULATION_LOOKUP, SPECULATION_DRAFT } speculation_source;
 
-// The numbers of correct and of compared proposals; recent ones have more weight. Both are 0 if
-// nothing has been measured.
+// The numbers of correct and of compared proposals; recent ones have more weight. Both are 0 if no
+// proposal has been compared.
 typedef struct speculation_trust {
   float right, seen;
 } speculation_trust;
@@ -48,7 +48,7 @@ typedef struct speculation {
   speculation_source source;
   uint32_t found;  // tokens in `proposed`; the first `count` are in the current pass
   uint32_t count, accepted;
-  uint32_t seen;  // number of them that have been compared with sampled tokens
+  uint32_t seen;  // number of proposals that have been compared with sampled tokens
   // For proposals from the text: the position of each, the positions that would follow, and their
   // kinds.
   uint32_t place, start;
@@ -81,8 +81,8 @@ float speculation_cost_us(const speculation_costs *costs, uint32_t rows);
 bool speculation_is_awake(speculation *speculation, speculation_source source);
 // Prompt lookup: writes up to `most` tokens to `proposed` (with `found` and `kinds`). It follows
 // the position where the most tokens agree with the end of the text (at least
-// SPECULATION_MATCH_MIN), and among equals the latest. After a token that was just changed, it
-// continues at the same position. After repeated misses it searches less often.
+// SPECULATION_MATCH_MIN), and if several are equal, the latest one. After a token that was just
+// changed, it continues at the same position. After repeated misses it searches less often.
 void speculation_look_up(speculation *speculation, const int32_t *tokens, uint32_t count,
                          uint32_t most);
 // Returns the number of proposals from a source, at most `most`, that maximizes tokens per unit of

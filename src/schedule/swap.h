@@ -36,7 +36,7 @@ typedef struct swap_parts {
 } swap_parts;
 
 // Writes the pages of a sequence of `count` tokens if that costs less than recomputing `lost` of
-// them. Returns false if writing was tried and failed.
+// the tokens. Returns false if writing was tried and failed.
 bool swap_out(const swap_parts *parts, swap_costs *costs, uint32_t id, kv_seq_id sequence,
               const int32_t *tokens, uint32_t count, uint32_t lost, swap_record *record);
 // Whether reading the record costs less than recomputing its tokens except the first `cached`,

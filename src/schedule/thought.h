@@ -1,5 +1,6 @@
-// schedule/thought.h — a limit on reasoning: once a reply has spent this many tokens on it, the
-// end-of-reasoning tag is inserted as if it had been sampled (llama.cpp's --reasoning-budget).
+// schedule/thought.h — a limit on reasoning: once a reply has spent the allowed number of tokens on
+// it, the end-of-reasoning tag is inserted as if it had been sampled (llama.cpp's
+// --reasoning-budget).
 #ifndef WICK_SCHEDULE_THOUGHT_H
 #define WICK_SCHEDULE_THOUGHT_H
 
@@ -25,8 +26,8 @@ typedef struct thought {
   thought_close closes[2];
 } thought;
 
-// WICK_E_UNSUPPORTED: the end-of-reasoning tag has more than THOUGHT_IDS_MAX tokens. WICK_E_NOMEM;
-// the errors of tokenizer_encode.
+// Creates a limit on reasoning. WICK_E_UNSUPPORTED if the end-of-reasoning tag has more than
+// THOUGHT_IDS_MAX tokens, WICK_E_NOMEM, or an error of tokenizer_encode.
 wick_status thought_create(memory_gate *memory, tokenizer *tokens, const reply_format *format,
                            const wick_reasoning *wanted, thought **out, wick_error *error);
 void thought_destroy(memory_gate *memory, thought *thought);  // NULL does nothing

@@ -42,7 +42,7 @@ typedef struct store_config {
   kv_shape groups[STORE_GROUPS_MAX];  // groups of layers with keys and values
   uint32_t group_count;
   uint32_t batch_tokens;  // maximum tokens of a sequence in a pass; used only for windows
-  uint32_t pages_max;     // each pool grows up to this many
+  uint32_t pages_max;     // each pool grows up to this many pages
   uint32_t pages_keep;  // below this size, a pool grows before it evicts cached pages; for a window
                         // group, only the pages of one sequence
   uint32_t prefix_entries_max;  // 0: no prefix cache
@@ -53,7 +53,7 @@ typedef struct store_config {
 // Returns the errors of kv_pool_init and prefix_cache_init.
 wick_status store_create(memory_gate *memory, const kernel_table *kernels,
                          const store_config *config, seq_store **out, wick_error *error);
-// Also frees the remaining sequences. NULL does nothing.
+// Destroys the store and the remaining sequences. NULL does nothing.
 void store_destroy(seq_store *store);
 
 // Returns the bytes of pages, in all groups, for one sequence of this many tokens.
@@ -142,9 +142,10 @@ typedef struct store_room {
 // Adds the pages that a sequence may still take until it has `tokens`; KV_SEQ_NONE means a new
 // sequence.
 void store_add_room(const seq_store *store, kv_seq_id seq, uint32_t tokens, store_room *room);
-// Grows the pools now by as much as taking these pages would (kv_pool_grow_for). WICK_E_NOMEM.
+// Grows the pools now by as much as taking the pages of `room` would (kv_pool_grow_for).
+// WICK_E_NOMEM.
 wick_status store_grow_for(seq_store *store, const store_room *room, wick_error *error);
-// Whether these pages can be taken.
+// Whether the pages of `room` can be taken.
 bool store_has_room(const seq_store *store, const store_room *room);
 // Returns the number of pages and states freed since creation: a change may let a waiting request
 // start.
@@ -155,13 +156,13 @@ wick_status store_reserve_tables(seq_store *store, kv_seq_id seq, uint32_t token
 // Reserves memory so that processing up to `tokens` in total, and adding `entries` entries to the
 // prefix cache, allocates nothing.
 void store_reserve(seq_store *store, kv_seq_id seq, uint32_t tokens, uint32_t entries);
-// Called after store_remember, which keeps states for the prefix cache: reserves new ones for the
+// Called after store_remember, which keeps states for the prefix cache: reserves new states for the
 // sequences expected in a pass, so that decoding allocates nothing.
 void store_reserve_states(seq_store *store);
 
 // ---- The prefix cache ----
 
-// Attaches the longest cached prefix of the tokens, at most count - 1, to an empty sequence.
+// Attaches the longest cached prefix of the tokens, at most count - 1 tokens, to an empty sequence.
 // Returns its length; 0 without a prefix cache.
 uint32_t store_attach(seq_store *store, kv_seq_id seq, cache_salt salt, const int32_t *tokens,
                       uint32_t count);
@@ -175,21 +176,22 @@ void store_remember(seq_store *store, kv_seq_id seq, cache_salt salt, const int3
 //
 // The record of a sequence: kv/state.h's record of the pool with all positions, then those of the
 // other pools, and for recurrent models "WICKRECU", version u32, position u32, bytes u64, the
-// state, checksum u64 of all this. Errors are those of kv/state.h.
+// state, checksum u64 of all preceding bytes. Errors are those of kv/state.h.
 
 // Returns a hash of everything that records depend on: the model's fingerprint and the groups'
 // shapes.
 uint64_t store_salt(const seq_store *store, uint64_t fingerprint);
-// packed: types of keys and values in the record; NULL: the store's types.
+// Returns the size of the record. packed: types of keys and values in the record; NULL: the store's
+// types.
 wick_status store_record_bytes(const seq_store *store, kv_seq_id seq, const kv_types *packed,
                                uint64_t *size_bytes, wick_error *error);
-// tokens: the stored tokens.
+// Writes the record. tokens: the stored tokens.
 wick_status store_save(seq_store *store, uint64_t salt, kv_seq_id seq, const int32_t *tokens,
                        const kv_types *packed, const wick_state_sink *sink, wick_error *error);
 // Reads the first header, which has the number of tokens (reader->tokens).
 wick_status store_load_begin(seq_store *store, uint64_t salt, const wick_state_source *source,
                              state_reader *reader, wick_error *error);
-// tokens: must hold reader->tokens tokens.
+// Reads the rest of the record. tokens: must have room for reader->tokens tokens.
 wick_status store_load(seq_store *store, state_reader *reader, int32_t *tokens, kv_seq_id *seq,
                        wick_error *error);
 

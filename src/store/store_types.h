@@ -87,7 +87,7 @@ void pools_set_tokens(seq_store *store, kv_seq_id id, uint32_t tokens);
 // Frees the pages that are before the windows.
 void pools_slide(seq_store *store, kv_seq_id id);
 // Returns the position at which pools_truncate would end a sequence that should end at `tokens`:
-// there or before (kv_seq_cut).
+// that position or an earlier one (kv_seq_cut).
 uint32_t pools_cut(const seq_store *store, kv_seq_id id, uint32_t tokens);
 bool pools_can_cut(const seq_store *store, kv_seq_id id, uint32_t tokens);
 void pools_truncate(seq_store *store, kv_seq_id id, uint32_t tokens);
@@ -97,9 +97,9 @@ wick_status pools_check(const seq_store *store, wick_error *error);
 
 // ---- slots.c ----
 
-// Takes a slot, with one reference: a free one, a new one, the slot of the checkpoint that is
-// cheapest to lose or, as a last resort, of a position within the rows of a pass that has not
-// begun. SLOT_NONE if there is none. The slot's bytes are not changed.
+// Takes a slot, with one reference: a free slot, a new one, the slot of the checkpoint that is
+// cheapest to lose or, as a last resort, the slot of a position within the rows of a pass that has
+// not begun. SLOT_NONE if no slot can be taken. The slot's bytes are not changed.
 slot_id slot_take(seq_store *store);
 // Takes only a free slot, or a new one within the limit of checkpoints.
 slot_id slot_take_spare(seq_store *store);
@@ -118,7 +118,8 @@ static inline uint8_t *slot_bytes(const seq_store *store, slot_id slot) {
 
 // Frees the slot of the least recently used entry; returns false if no entry has one.
 bool cached_evict_state(seq_store *store);
-// Grows the list, so that keeping the states of this many more entries allocates nothing.
+// Grows the list of entries, so that keeping the states of `entries` more entries allocates
+// nothing.
 void cached_reserve(seq_store *store, uint32_t entries);
 // Called when the prefix cache has removed an entry.
 void cached_removed(void *context, prefix_id id);

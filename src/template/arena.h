@@ -26,8 +26,8 @@ void jinja_arena_free(jinja_arena *arena);
 // out of memory. O(1).
 void *jinja_arena_take(jinja_arena *arena, size_t size_bytes);
 // Enlarges a piece and keeps its contents. The newest piece grows in place. For any other piece,
-// the old memory remains in use until everything is freed. Returns NULL as above; the old piece is
-// then unchanged.
+// the old memory remains in use until everything is freed. Returns NULL in the same cases as
+// jinja_arena_take; the old piece is then unchanged.
 void *jinja_arena_extend(jinja_arena *arena, void *piece, size_t old_bytes, size_t new_bytes);
 
 #endif

@@ -40,7 +40,8 @@ typedef struct jinja_lexer {
 
 // Lines of `source` must end with \n, and its last byte must not be \n.
 void jinja_lexer_init(jinja_lexer *lexer, const char *source, uint32_t size_bytes);
-// White space around tags is removed as in transformers: trim_blocks and lstrip_blocks.
+// Returns the next token. White space around tags is removed as in transformers: trim_blocks and
+// lstrip_blocks.
 jinja_token jinja_lexer_next(jinja_lexer *lexer);
 
 #endif

@@ -6,13 +6,13 @@
 
 #include "template/run.h"
 
-// The position of several system messages, or of later ones.
+// The position of several system messages, or of later system messages.
 typedef enum system_form {
   SYSTEM_AS_GIVEN,
-  SYSTEM_THEN_USER,  // the leading ones are joined; later ones are merged into an adjacent user
-                     // message
-  SYSTEM_FIRST,      // all are merged into the first message
-  SYSTEM_NONE        // all are merged into the first user message
+  SYSTEM_THEN_USER,  // leading system messages are joined; later ones are merged into an adjacent
+                     // user message
+  SYSTEM_FIRST,      // all system messages are merged into the first message
+  SYSTEM_NONE        // all system messages are merged into the first user message
 } system_form;
 enum { SYSTEM_FORMS = SYSTEM_NONE + 1 };
 
@@ -65,13 +65,13 @@ jinja_value messages_join(jinja_run *run, jinja_value first, const char *separat
 bool messages_is_nothing(jinja_value value);  // null, or an empty string, list or dict
 // Whether this word is one of the template's string literals.
 bool messages_template_has(const jinja_run *run, const char *word);
-// Whether it is a variable or attribute name in the template.
+// Whether the word is a variable or attribute name in the template.
 bool messages_template_names(const jinja_run *run, const char *word);
 bool messages_has_id(jinja_run *run, jinja_value call, jinja_value result);
 void messages_remove(jinja_run *run, jinja_dict *dict, const char *name);  // if it exists
 // Returns a message, or nothing if the run has failed.
 jinja_value messages_make(jinja_run *run, const char *role, jinja_value text);
-// Maps OpenAI's reasoning effort values in the variables to the template's.
+// Maps OpenAI's reasoning effort values in the variables to the template's values.
 void effort_prepare(jinja_run *run, const messages_form *form, messages *out);
 void systems_prepare(jinja_run *run, const messages_form *form, messages *out);
 void turns_prepare(jinja_run *run, const messages_form *form, messages *out);

@@ -46,7 +46,7 @@ typedef enum jinja_node_kind {
   NODE_CONTINUE
 } jinja_node_kind;
 
-// Parts of NODE_FOR.c
+// Parts of NODE_FOR's `c`
 enum { FOR_BODY, FOR_ELSE, FOR_CONDITION, FOR_IS_RECURSIVE, FOR_PARTS };
 
 // Arguments in links: the numbers of positional and named arguments, the nodes of *args and

@@ -9,7 +9,7 @@
 typedef struct jinja_parser {
   jinja_program *program;
   jinja_lexer lexer;
-  jinja_token token;    // the next one
+  jinja_token token;    // the next token
   uint32_t depth;       // depth of nested constructs
   uint32_t loop_depth;  // number of enclosing for blocks
   wick_status status;   // status of the first failure; later calls do nothing
@@ -43,13 +43,14 @@ void jinja_parse_fail(jinja_parser *parser, const char *problem);
 void jinja_next_token(jinja_parser *parser);
 bool jinja_is_operator(const jinja_parser *parser, uint32_t op);
 bool jinja_is_name(const jinja_parser *parser, const char *name);
-// Consumes the token if it is next.
+// Consumes the next token if it is this operator.
 bool jinja_take_operator(jinja_parser *parser, uint32_t op);
 bool jinja_take_name(jinja_parser *parser, const char *name);
 void jinja_want_operator(jinja_parser *parser, uint32_t op, const char *problem);
 // Consumes a name, which is required here, and returns its id.
 uint32_t jinja_want_name(jinja_parser *parser);
-// Returns false if nested too deeply. Every call must be followed by jinja_leave.
+// Enters a nested construct. Returns false if the nesting is too deep. Every call must be followed
+// by jinja_leave.
 bool jinja_enter(jinja_parser *parser);
 void jinja_leave(jinja_parser *parser);
 

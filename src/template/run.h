@@ -42,7 +42,7 @@ struct jinja_loop {
 
 struct jinja_macro {
   uint32_t name, parameters, body;
-  jinja_scope *scope;  // scope of its definition
+  jinja_scope *scope;  // scope of the macro's definition
 };
 
 struct jinja_method {
@@ -57,7 +57,7 @@ typedef struct jinja_run {
   jinja_arena *arena;
   jinja_buffer *out;
   jinja_scope *scope;
-  jinja_dict *variables;  // given by the caller
+  jinja_dict *variables;  // passed by the caller
   uint64_t steps, steps_max;
   uint32_t output_bytes_max;
   uint32_t depth;
@@ -85,18 +85,18 @@ typedef struct jinja_arguments {
 jinja_value jinja_fail(jinja_run *run, wick_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 jinja_value jinja_fail_memory(jinja_run *run);
-// Fails with the name of the undefined value.
+// Fails with an error that names the undefined value.
 jinja_value jinja_fail_undefined(jinja_run *run, jinja_value value);
-// Counts steps; returns false if the run has failed or there were too many.
+// Counts steps; returns false if the run has failed or the limit is exceeded.
 bool jinja_step(jinja_run *run, uint64_t steps);
 bool jinja_step_bytes(jinja_run *run, uint64_t bytes);
 // Counts the steps for a key, by its bytes.
 bool jinja_step_key(jinja_run *run, jinja_value key);
 // Returns the entry, or NULL; counts the steps for the key.
 jinja_entry *jinja_look_up(jinja_run *run, const jinja_dict *dict, jinja_value key);
-// Counts the steps of reading or writing a float; very large and very small ones are slow.
+// Counts the steps of reading or writing a float; very large and very small floats are slow.
 bool jinja_step_float(jinja_run *run, double value);
-// NULL after a failure.
+// Allocates memory. Returns NULL after a failure.
 void *jinja_take(jinja_run *run, size_t size_bytes);
 jinja_list *jinja_new_list(jinja_run *run, uint32_t capacity);
 void jinja_add_item(jinja_run *run, jinja_list *list, jinja_value item);
@@ -112,7 +112,7 @@ void jinja_assign(jinja_run *run, uint32_t target, jinja_value value);
 jinja_flow jinja_execute(jinja_run *run, uint32_t node);
 // Renders a body to a string.
 jinja_value jinja_capture(jinja_run *run, uint32_t body, jinja_scope *scope);
-// Returns how its else part ended, if that ran.
+// Executes a loop. Returns how its else part ended, if that part ran.
 jinja_flow jinja_execute_loop(jinja_run *run, uint32_t node, jinja_value iterable, uint32_t depth0);
 jinja_value jinja_call_macro(jinja_run *run, const jinja_macro *macro,
                              const jinja_arguments *arguments);
@@ -159,7 +159,7 @@ jinja_value jinja_call_method(jinja_run *run, const jinja_method *method,
 // Returns the argument at an index or with a name; NULL if it is missing.
 const jinja_value *jinja_argument(const jinja_arguments *arguments, uint32_t index,
                                   const char *name);
-// The same for an argument that must be a string: NULL and a failure if it is not.
+// Like jinja_argument, for an argument that must be a string: otherwise fails and returns NULL.
 const jinja_string *jinja_string_argument(jinja_run *run, const jinja_arguments *arguments,
                                           uint32_t index, const char *name);
 int64_t jinja_int_argument(jinja_run *run, const jinja_arguments *arguments, uint32_t index,
@@ -187,8 +187,8 @@ size_t jinja_escape_hex(char out[16], uint32_t code, char letter, uint32_t digit
 void jinja_write_value(jinja_run *run, jinja_buffer *buffer, jinja_value value);
 void jinja_write_repr(jinja_run *run, jinja_buffer *buffer, jinja_value value);
 jinja_value jinja_buffer_value(jinja_run *run, const jinja_buffer *buffer);
-// Returns a buffer that begins with a string, and the string of its content after more was written.
-// A string that grows piece by piece is not copied for each piece. NULL after a failure.
+// Return a buffer that begins with a string, and the string of the buffer's content after more was
+// written. A string that grows piece by piece is not copied for each piece. NULL after a failure.
 jinja_buffer *jinja_begin_append(jinja_run *run, const jinja_string *begin);
 jinja_value jinja_end_append(jinja_run *run, jinja_buffer *buffer);
 // Returns str() of a value; an empty string after a failure.
@@ -198,7 +198,7 @@ jinja_value jinja_part(jinja_run *run, const jinja_string *string, uint32_t from
 // Returns the first position of `part` at or after `from`, or UINT32_MAX.
 uint32_t jinja_find_part(jinja_run *run, const jinja_string *string, const jinja_string *part,
                          uint32_t from);
-// Returns the last position at which it ends at or before `end`, or UINT32_MAX.
+// Returns the last position of `part` at which it ends at or before `end`, or UINT32_MAX.
 uint32_t jinja_find_last(jinja_run *run, const jinja_string *string, const jinja_string *part,
                          uint32_t end);
 // Returns the string without the characters of `set` (NULL: white space) at either end.
@@ -219,7 +219,7 @@ jinja_value jinja_format_braces(jinja_run *run, const jinja_string *format,
                                 const jinja_arguments *arguments);
 typedef struct jinja_json_style {
   const jinja_string *indent;                          // NULL: one line
-  const jinja_string *item_separator, *key_separator;  // NULL: Python's
+  const jinja_string *item_separator, *key_separator;  // NULL: Python's separators
   bool is_ascii, sorts_keys;
 } jinja_json_style;
 void jinja_write_json(jinja_run *run, jinja_buffer *buffer, jinja_value value,

@@ -83,7 +83,7 @@ typedef struct jinja_entry {
 // Entries are in insertion order. If there are more than a few, there is a hash table.
 struct jinja_dict {
   jinja_entry *entries;  // [count]
-  uint32_t *slots;       // [slot_count] indices + 1, 0: empty; NULL: few entries
+  uint32_t *slots;       // [slot_count] indices + 1, 0: empty; NULL: the dict has few entries
   uint32_t count, capacity, slot_count;
   bool is_arguments;  // arguments of a tool call in the conversation
 };
@@ -109,18 +109,19 @@ static inline jinja_value jinja_of_string(const jinja_string *string) {
 // Copies the bytes, which must be valid UTF-8.
 const jinja_string *jinja_string_copy(jinja_arena *arena, const char *bytes, size_t size_bytes,
                                       uint8_t mark);
-// Does not copy the bytes; uses the marks of `like`, if any, starting at its byte `offset`.
+// Returns a string without copying the bytes. It uses the marks of `like`, if any, starting at byte
+// `offset` of `like`.
 const jinja_string *jinja_string_view(jinja_arena *arena, const jinja_string *like, uint32_t offset,
                                       uint32_t size_bytes);
 jinja_list *jinja_list_create(jinja_arena *arena, uint32_t capacity);
 bool jinja_list_append(jinja_arena *arena, jinja_list *list, jinja_value item);
 jinja_dict *jinja_dict_create(jinja_arena *arena, uint32_t capacity);
-// Replaces the value of an existing key. The key is a string or a number.
+// Sets the value of a key, and replaces an existing value. The key is a string or a number.
 bool jinja_dict_set(jinja_arena *arena, jinja_dict *dict, jinja_value key, jinja_value value);
 
 // ---- lookups ----
 
-// Returns NULL if there is none. O(1).
+// Returns the entry of a key, or NULL. O(1).
 jinja_entry *jinja_dict_find(const jinja_dict *dict, jinja_value key);
 jinja_value *jinja_dict_find_text(const jinja_dict *dict, const char *key);
 void jinja_dict_remove(jinja_dict *dict, jinja_entry *entry);

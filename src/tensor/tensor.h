@@ -83,8 +83,8 @@ uint64_t qkv_out_rows(const qkv_projection *qkv);
 
 typedef struct layer_dims {
   uint32_t hidden, ffn, heads, kv_heads, head_dim;
-  bool is_gated;  // the architecture's feed-forward has a gate; if the tensor is absent, it is
-                  // fused into up
+  bool is_gated;  // the architecture's feed-forward has a gate, which is fused into `up` if its
+                  // tensor is absent
 } layer_dims;
 
 // The weights of attention, used by model/blocks/attention.c.

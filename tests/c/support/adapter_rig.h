@@ -19,7 +19,7 @@ typedef struct rig_adapter {
   bool has_alpha, has_invocation;
   float alpha;
   uint64_t seed;
-  bool rounds;  // F32 values are rounded to the values of the same file in Q8_0
+  bool rounds;  // F32 values are rounded to the values that the same file has in Q8_0
   bool is_cut;  // the file ends after its directory
   rig_tensor tensors[RIG_TENSORS_MAX];
   uint32_t count;
@@ -91,7 +91,7 @@ static inline void rig_row(gguf_writer *w, const rig_adapter *rig, const rig_ten
   }
 }
 
-// The caller frees file.bytes.
+// Writes the file. The caller frees file.bytes.
 static inline fixture_file rig_write(const rig_adapter *rig) {
   fixture_file file = {0};
   memory_gate memory;
@@ -137,7 +137,7 @@ static inline rig_adapter rig_usual(uint64_t seed, ggml_type type, uint64_t rank
   return rig;
 }
 
-// Writes, loads and frees the file. Returns 0 on failure.
+// Writes, loads and frees the file. Returns the adapter's id, or 0 on failure.
 static inline uint32_t rig_add(wick_engine *engine, const rig_adapter *rig) {
   fixture_file file = rig_write(rig);
   uint32_t id = 0;

@@ -1,13 +1,13 @@
 // A Markov chain in place of a model, with a clock that only passes advance. A program that
-// includes this file defines the forward pass itself, so the engine's is not linked; therefore
-// there is no chain_model.c.
+// includes this file defines the forward pass itself, so the engine's forward pass is not linked,
+// and there is no chain_model.c.
 //
 // The state at a position is a hash of the previous state, of the state at some earlier position
-// (with windows also of a near one), and of the token. These states are READ from the sequence's
-// pages and the new one is WRITTEN there, and the logits depend only on the state, so a page that
-// is lost, shared wrongly or out of date changes the output of a request. Tokens after dropped ones
-// keep their states, and each state encodes the position that its keys are rotated by. The first
-// token of a text determines how it continues: see chain_style.
+// (with windows, also at a near position), and of the token. These states are READ from the
+// sequence's pages and the new one is WRITTEN there, and the logits depend only on the state, so a
+// page that is lost, shared wrongly or out of date changes the output of a request. Tokens after
+// dropped tokens keep their states, and each state encodes the position that its keys are rotated
+// by. The first token of a text determines how it continues: see chain_style.
 #ifndef WICK_TESTS_CHAIN_MODEL_H
 #define WICK_TESTS_CHAIN_MODEL_H
 
@@ -30,7 +30,8 @@ enum {
   SIM_WINDOW = 21,  // positions that a token attends to in groups with a window, including its own
   SIM_BATCH_MAX = 128
 };
-// The time of a pass in us: the base, per row, per 16 tokens of context that a row attends to.
+// The time of a pass in us: a base time, and times per row and per 16 tokens of context that a row
+// attends to.
 enum {
   SIM_PASS_US = 1000,
   SIM_SMALL_PASS_US = 50,
@@ -47,7 +48,7 @@ static uint64_t simulation_now(void) { return simulation_clock_us; }
 typedef enum chain_style {
   CHAIN_NEW,       // nothing repeats, except by chance
   CHAIN_REPEATS,   // each letter has a fixed successor, except for one in 24
-  CHAIN_DECEIVES,  // the same three letters repeat, each time followed by a different one
+  CHAIN_DECEIVES,  // the same three letters repeat, each time followed by a different letter
   CHAIN_STYLES
 } chain_style;
 
@@ -66,8 +67,8 @@ static chain_state chain_first(int32_t token) {
   const uint64_t hash = hash_mix_u64((uint64_t)token + 77) >> 16;
   return (chain_state){hash, 0, token, (chain_style)((token - SIM_LETTERS + 6) % CHAIN_STYLES)};
 }
-// Return positions that the state after `before` also depends on: any earlier one, or one in the
-// window if no group attends to more; and if there are windows, one in the window.
+// Return the positions that the state after `before` also depends on: any earlier position, or one
+// in the window if no group attends to more; and, if there are windows, a position in the window.
 static bool chain_has_near, chain_is_short;
 static uint32_t chain_looks_near(const chain_state *before) {
   const uint32_t all = before->position + 1, most = SIM_WINDOW - 1;
@@ -95,7 +96,7 @@ static void chain_read(chain_state *states, uint32_t read, int32_t token) {
   states[read] = chain_next(before, seen, &states[chain_looks_near(before)], token);
 }
 
-// Every letter is possible and one is favoured; at one position in 32 the text ends.
+// Every letter is possible and one is favoured; at one position in 32, the text ends.
 static void chain_logits(const chain_state *state, float *logits) {
   uint64_t key = state->hash;
   const bool strays = state->hash % 24 == 0;
@@ -120,7 +121,8 @@ struct forward_pass {
   uint32_t group_count;            // of the store
   void (*on_pass)(void *context);  // called before the pass; may be NULL
   void *context;
-  bool is_small;  // the draft model: its passes are cheap, but it is wrong at one position in four
+  bool is_small;  // the draft model, whose passes are cheap, but which is wrong at one position in
+                  // four
   model_input inputs[SIM_BATCH_MAX];
   chain_state states[SIM_BATCH_MAX];
   uint32_t wanting[SIM_BATCH_MAX];  // inputs that need logits
@@ -170,8 +172,8 @@ static chain_state sim_read_from(const kv_pool *kv, uint32_t seq, uint32_t posit
   return (chain_state){hash, position, (int32_t)k[3], (chain_style)(int)k[4]};
 }
 
-// Reads the state of an earlier token; checks that it is the same in every group where `in` attends
-// to it.
+// Reads the state of an earlier token; checks that the state is the same in every group where `in`
+// attends to it.
 static chain_state sim_read(const forward_pass *forward, const model_input *in, uint32_t position) {
   chain_state read = {0};
   uint32_t seen = 0;

@@ -10,9 +10,9 @@
 //
 // Tests register themselves; a test that makes no checks fails. A BENCH takes measurements and is
 // not a test: it runs, and is counted, only with WICK_BENCH=1 in the environment, as bench_NAME. A
-// failed CHECK is reported and the test continues; a failed REQUIRE returns from it. CHECKs are
-// expressions: `if (!CHECK(block != NULL)) return NULL;`. With arguments, a program runs only tests
-// whose names contain one of them.
+// failed CHECK is reported and the test continues; a failed REQUIRE returns from the test. CHECKs
+// are expressions: `if (!CHECK(block != NULL)) return NULL;`. With arguments, a program runs only
+// tests whose names contain one of the arguments.
 #ifndef WICK_TESTS_CHECK_H
 #define WICK_TESTS_CHECK_H
 

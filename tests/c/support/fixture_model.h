@@ -36,14 +36,15 @@ typedef struct fixture_experts {
 typedef struct fixture_hybrid {
   const char *architecture;       // "lfm2", "qwen35", "gemma3", "gemma3n", "jamba", "granitehybrid"
   uint32_t taps;                  // of the convolution
-  uint32_t state, key_heads;      // key heads: groups of Mamba 2
+  uint32_t state, key_heads;      // key_heads: groups of Mamba 2
   uint32_t value_heads;           // jamba: the rank of dt
   uint32_t interval, predictors;  // qwen35
-  uint32_t kv_heads, kv_count;    // not qwen35: KV heads of odd layers; layers in that list
-  const char *left_out;           // the tensor to leave out
-  const char *poisoned;           // the tensor that gets the shape's poison
-  uint32_t window;                // gemma3, gemma3n: the attention window of even layers
-  uint32_t inner;                 // jamba, granitehybrid: channels
+  uint32_t kv_heads,
+      kv_count;          // not qwen35: KV heads of odd layers; number of layers in the file's list
+  const char *left_out;  // the tensor to leave out
+  const char *poisoned;  // the tensor that gets the shape's poison
+  uint32_t window;       // gemma3, gemma3n: the attention window of even layers
+  uint32_t inner;        // jamba, granitehybrid: channels
 } fixture_hybrid;
 
 static const fixture_hybrid FIXTURE_LFM2 = {"lfm2", 3, 0, 0, 0, 0, 0, 1, 3, NULL, NULL, 0, 0};
@@ -74,7 +75,7 @@ static const fixture_hybrid FIXTURE_GEMMA3N = {
 
 enum { FIXTURE_VOCAB = 262, FIXTURE_END = 257 };
 
-// For hybrids: no width is a multiple of 8.
+// A shape for hybrids in which no width is a multiple of 8.
 static const fixture_shape FIXTURE_ODD = {GGML_TYPE_F32, 36, 44, 3, 1, 3, 2048, false, 0};
 static const fixture_shape FIXTURE_DEFAULT = {GGML_TYPE_F32, 64, 96, 4, 2, 3, 256, false, 0};
 
@@ -112,7 +113,7 @@ static inline bool fixture_write(void *context, const void *bytes, size_t size_b
   return true;
 }
 
-// Returns an approximately normal random number with mean 0 and deviation 1.
+// Returns an approximately normal random number with mean 0 and standard deviation 1.
 static inline float fixture_normal(uint64_t *state) {
   float sum = 0;
   for (int i = 0; i < 4; i++) sum += (float)(random_u64(state) >> 40) / 16777216.0f;
@@ -548,7 +549,7 @@ static inline wick_request fixture_request(const int32_t *tokens, size_t count,
   return request;
 }
 
-// `after` points to the alternatives and the text that follow the event.
+// Receives an event. `after` points to the alternatives and the text that follow the event.
 typedef void fixture_take(void *context, const wick_event *event, const uint8_t *after);
 
 // Passes each waiting event to `take`.

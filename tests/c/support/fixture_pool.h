@@ -61,7 +61,7 @@ static void pool_free_seq(pool_case *c, kv_seq_id seq) {
   CHECK(!kv_seq_exists(c->pool, seq));
 }
 
-// Returns the page of a position for reading, or a page without users if there is none.
+// Returns the page of a position for reading, or a page without users if the position has no page.
 static const kv_page *pool_page(pool_case *c, kv_seq_id seq, uint32_t position) {
   static const kv_page none = {.id = KV_PAGE_NONE};
   const kv_page *page = &none;

@@ -1,4 +1,4 @@
-// Makes GGUF files in memory: valid ones with the engine's writer, broken ones byte by byte.
+// Makes GGUF files in memory: valid files with the engine's writer, broken files byte by byte.
 #ifndef WICK_TESTS_GGUF_FILES_H
 #define WICK_TESTS_GGUF_FILES_H
 

@@ -1,5 +1,5 @@
-// Shared by the GGUF directory tests: one directory at a time with a separate allocator, fed in
-// chunks, and the last error.
+// Helpers for the GGUF directory tests: one directory at a time with a separate allocator, which is
+// fed in chunks, and the last error.
 #ifndef WICK_TESTS_GGUF_RIG_H
 #define WICK_TESTS_GGUF_RIG_H
 

@@ -11,7 +11,7 @@
 
 uint32_t random_u32(void);
 uint32_t random_u32_below(uint32_t end);
-// Returns an approximately normal random number with deviation 1.
+// Returns an approximately normal random number with mean 0 and standard deviation 1.
 float random_normal(void);
 void random_floats(float *x, size_t n, float deviation);
 
@@ -47,9 +47,9 @@ test_matrix matrix_make(const type_case *type, uint32_t rows, uint32_t cols, sca
 enum { VARIANTS_MAX = 8 };
 
 const kernel_table *scalar(void);
-// Lists the variants in this build, the scalar one first; returns their number.
+// Lists the variants in this build, with the scalar variant first; returns their number.
 size_t variants(const kernel_table *list[VARIANTS_MAX]);
-// Whether the variant gives bit-identical results to the scalar one.
+// Whether the variant's results are bit-identical to those of the scalar variant.
 bool is_exact(const kernel_table *kernels);
 
 typedef void bench_function(void *context);

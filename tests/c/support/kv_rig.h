@@ -7,7 +7,7 @@
 
 enum { RIG_BATCH = 96, RIG_PAGES = 64 };
 
-// Two layers with four query heads and two KV heads, the smallest shape that covers everything.
+// Two layers with four query heads and two KV heads, the smallest shape that covers all cases.
 static const fixture_shape RIG_SHAPE = {GGML_TYPE_F32, 64, 32, 4, 2, 2, 256, false, 0};
 
 typedef struct kv_rig {
@@ -72,8 +72,8 @@ static void rig_free(const kv_rig *rig, kv_seq_id seq) {
   CHECK_EQ_INT(kv_seq_free(rig->pool, seq, NULL), WICK_OK);
 }
 
-// One sequence's part of a pass: tokens[0, count) are appended to it, and their logits are written
-// to rows [count][FIXTURE_VOCAB].
+// One sequence's part of a pass: tokens[0, count) are appended to the sequence, and their logits
+// are written to rows [count][FIXTURE_VOCAB].
 typedef struct rig_part {
   kv_seq_id seq;
   const int32_t *tokens;

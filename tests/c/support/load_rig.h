@@ -1,5 +1,5 @@
-// Shared by the loader tests: one loader at a time over a load_sink, with a separate allocator, fed
-// in any pieces, and the last error.
+// Helpers for the loader tests: one loader at a time over a load_sink, with a separate allocator,
+// which is fed in any pieces, and the last error.
 #ifndef WICK_TESTS_LOAD_RIG_H
 #define WICK_TESTS_LOAD_RIG_H
 

@@ -22,7 +22,7 @@ typedef enum built_family {
   BUILT_LFM2,           // convolutions, and attention in the second layer
   BUILT_QWEN35,         // delta nets, and attention in the second layer
   BUILT_JAMBA,          // Mamba, and attention in the second layer
-  BUILT_GRANITEHYBRID,  // the same with Mamba 2
+  BUILT_GRANITEHYBRID,  // Mamba 2, and attention in the second layer
   BUILT_FAMILIES
 } built_family;
 
@@ -54,7 +54,7 @@ typedef struct built_tensor {
   char name[GGUF_TENSOR_NAME_BYTES_MAX + 1];
   uint32_t type, dim_count;
   uint64_t dims[GGUF_DIMS_MAX];
-  uint64_t shift_bytes;  // added to its stated data offset
+  uint64_t shift_bytes;  // added to the tensor's stated data offset
 } built_tensor;
 
 typedef struct model_builder {
@@ -69,10 +69,10 @@ typedef struct model_builder {
 void builder_init(model_builder *builder, const built_choice *choice);
 void builder_free(model_builder *builder);
 // Writes the file, which the caller frees with file_free(). Data is written for every plausible
-// tensor, whatever its offset.
+// tensor, regardless of its offset.
 memory_file builder_write(const model_builder *builder);
 
-// Return NULL if the key does not exist, or if there is no space for another one.
+// Return NULL if the key does not exist, or if there is no space for another entry.
 built_value *builder_find(model_builder *builder, const char *key);
 built_value *builder_put(model_builder *builder, const char *key, uint32_t type);
 void builder_remove(model_builder *builder, const char *key);
@@ -84,7 +84,7 @@ void value_set_data(built_value *value, const void *bytes, size_t size_bytes);
 // Set a string or number in an array, which grows if necessary.
 void value_set_item(built_value *value, size_t index, const void *bytes, size_t size_bytes);
 void value_set_i32(built_value *value, size_t index, int32_t number);
-// Sets the number of items; new ones are empty or 0.
+// Sets the number of items; new items are empty or 0.
 void value_resize(built_value *value, size_t count);
 
 #endif

@@ -16,7 +16,7 @@ static inline uint64_t random_below(uint64_t *state, uint64_t bound) {
   return random_u64(state) % bound;
 }
 
-// ---- make soak: hundreds of runs; a normal test does a twentieth of them ----
+// ---- make soak: hundreds of runs; a normal test does a twentieth of these ----
 
 static inline bool soak_is_on(void) {
   const char *soak = getenv("WICK_SOAK");

@@ -1,5 +1,6 @@
 // A test records its results, line by line, and compares them with a file next to it. To accept an
-// intended change, copy the file of the same name that the test writes to $WICK_TMP.
+// intended change, replace that file with the one of the same name that the test writes to
+// $WICK_TMP.
 #ifndef WICK_TESTS_RECORDED_LINES_H
 #define WICK_TESTS_RECORDED_LINES_H
 

@@ -14,7 +14,7 @@ enum { RIG_TEXT_BYTES = 4096, RIG_CALLS = 8 };
 
 typedef struct rig_text {
   char bytes[RIG_TEXT_BYTES];
-  size_t size_bytes;  // of all text, including what did not fit
+  size_t size_bytes;  // of all text, including the part that did not fit
 } rig_text;
 
 typedef struct rig_call {

@@ -26,7 +26,8 @@ static void take_event(void *context, const wick_event *event, const uint8_t *af
   for (said *at = context; of == NULL && at < (said *)context + RUNS; at++) {
     if (at->id == event->request) of = at;
   }
-  const bool is_part = event->kind >= WICK_EVENT_CONTENT;  // its text is repeated in other events
+  const bool is_part =
+      event->kind >= WICK_EVENT_CONTENT;  // the text of parts is repeated in other events
   if (!CHECK(of != NULL) || event->kind == WICK_EVENT_PREFILL || is_part) return;
   of->calls_last = of->engine->memory.calls;
   if (CHECK(of->text_bytes + event->text_bytes < TEXT_BYTES_MAX)) {

@@ -1,4 +1,4 @@
-// Shared by the sampler tests: one sampler at a time with a separate allocator, random logits and
+// Helpers for the sampler tests: one sampler at a time with a separate allocator, random logits and
 // random settings.
 #ifndef WICK_TESTS_SAMPLER_RIG_H
 #define WICK_TESTS_SAMPLER_RIG_H

@@ -70,7 +70,7 @@ typedef struct simulation {
   loaded_model model;
   seq_store *store;
   kv_pool *kv;           // of the store
-  prefix_cache *prefix;  // of the store; NULL: there is none
+  prefix_cache *prefix;  // of the store; NULL: no prefix cache
   session_table sessions;
   forward_pass forward;
   seq_store *draft_store;
@@ -80,7 +80,7 @@ typedef struct simulation {
   scheduler *scheduler;
   bool may_fail;   // requests may end with an error, because memory is restricted
   bool is_slow;    // the host takes no events for a while
-  bool is_untold;  // so events may be waiting
+  bool is_untold;  // events may be waiting, because the host takes none
   simulated live[SIM_LIVE_MAX];
   uint32_t live_count;
   simulated_session held[SIM_SESSIONS_MAX];
@@ -247,7 +247,7 @@ static simulated_session *sim_session(simulation *sim, uint32_t id) {
   return NULL;
 }
 
-// Whether the letters of these tokens end with its stop string.
+// Whether the letters of these tokens end with the request's stop string.
 static bool sim_is_stopped(const simulated *of, const int32_t *tokens, uint32_t count) {
   const uint32_t length = (uint32_t)strlen(of->stop);
   if (length == 0 || count < length) return false;
@@ -403,7 +403,7 @@ static void sim_drop_and_read(simulation *sim, simulated_session *held, uint32_t
   sim->dropped += last - first;
 }
 
-// All tokens were evaluated before, so the kept tokens have attended to the dropped ones.
+// All tokens were evaluated before, so the kept tokens have attended to the dropped tokens.
 static void sim_drop(simulation *sim, simulated_session *held, uint32_t first, uint32_t last) {
   if (sim->setup.is_recurrent || sim->setup.groups != SIM_ONE_GROUP) {
     sim_drop_and_read(sim, held, first, last);
@@ -421,8 +421,8 @@ static void sim_drop(simulation *sim, simulated_session *held, uint32_t first, u
 }
 
 // The session contains the prompt and the generated tokens. If a request is aborted before any
-// output, the session keeps the prompt only if it was evaluated completely; tokens are dropped all
-// or not at all.
+// output, the session keeps the prompt only if it was evaluated completely; either all tokens are
+// dropped, or none.
 static void sim_end_session(simulation *sim, const simulated *gone, bool is_cut) {
   simulated_session *held = sim_session(sim, gone->session);
   session *found = NULL;
@@ -441,8 +441,8 @@ static void sim_end_session(simulation *sim, const simulated *gone, bool is_cut)
   }
 }
 
-// Checks that the text has the letters of the tokens without the stop string, or a prefix of them
-// if the request failed.
+// Checks that the text has the letters of the tokens without the stop string, or a prefix of these
+// letters if the request failed.
 static void sim_check_text(const simulated *gone, bool has_failed) {
   uint32_t letters = gone->count;
   if (sim_is_stopped(gone, gone->tokens, gone->count)) letters -= (uint32_t)strlen(gone->stop);
@@ -493,7 +493,7 @@ static void sim_add_text(simulated *of, const char *text, uint32_t text_bytes) {
 
 static void sim_take_event(simulation *sim, const wick_event *event, const char *text) {
   simulated *of = event->request == 0 ? NULL : sim_find(sim, event->request);
-  if (!CHECK(of != NULL)) return;  // it has already ended or never existed
+  if (!CHECK(of != NULL)) return;  // the request has already ended or never existed
   const bool is_error = event->finish == WICK_FINISH_ERROR;
   if (!is_error) sim_add_text(of, text, event->text_bytes);
   if (event->kind == WICK_EVENT_DONE) sim_end(sim, of, event);

@@ -26,7 +26,7 @@ typedef struct traffic {
   uint32_t pattern_left;  // arrivals until the next pattern
   uint32_t refused;
   bool has_poison;
-  uint32_t sessions;  // number of sessions; 0: two, rarely used
+  uint32_t sessions;  // number of sessions; 0: two sessions, which are rarely used
 } traffic;
 
 enum {
@@ -34,7 +34,7 @@ enum {
   SHARED_PREFIXES = 6,
   SESSION_TOKENS_MAX = 60,
   SESSION_REQUEST_TOKENS = 30,
-  SESSION_DROPS_MAX = 2,  // each may leave a partly filled page that cannot be evicted
+  SESSION_DROPS_MAX = 2,  // each drop may leave a partly filled page that cannot be evicted
   SESSIONS = 2
 };
 
@@ -86,7 +86,7 @@ static void choose_sampling(traffic *t, wick_sampling *sampling) {
   if (sim_below(&t->random, 4) == 0) sampling->repeat_penalty = 1.1f;
 }
 
-// Makes a request that only drops tokens and evaluates the session's remaining ones.
+// Makes a request that only drops tokens and evaluates the session's remaining tokens.
 static void choose_drop(traffic *t, simulated_session *held, wick_request *wanted) {
   held->drops++;
   wanted->session = held->id;
@@ -155,7 +155,7 @@ static void arrive(simulation *s, traffic *t) {
   if (!is_full) t->to_come -= count < t->to_come ? count : t->to_come;
 }
 
-// Submits the arrivals that are due; if nothing runs, advances the clock to the next one.
+// Submits the arrivals that are due; if nothing runs, advances the clock to the next arrival.
 static void let_arrive(simulation *s, traffic *t) {
   if (s->live_count == 0 && simulation_clock_us < t->next_us) simulation_clock_us = t->next_us;
   while (t->to_come != 0 && simulation_clock_us >= t->next_us) {
@@ -177,7 +177,7 @@ static simulated *any_live(simulation *s, traffic *t) {
   return NULL;
 }
 
-// A request that has ended is unknown to the scheduler even if its end was not reported yet.
+// A request that has ended is unknown to the scheduler even if its end has not been reported yet.
 static void check_known(const simulation *s, wick_status status) {
   CHECK(status == WICK_OK || (s->is_untold && status == WICK_E_ARG));
 }

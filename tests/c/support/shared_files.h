@@ -9,10 +9,10 @@ enum { SHARED_FILES_MAX = 256, SHARED_NAME_BYTES_MAX = 256 };
 // Lists a folder's GGUF files in alphabetical order and returns their number. Fails a check if the
 // folder cannot be opened.
 size_t shared_list(const char *folder, char names[SHARED_FILES_MAX][SHARED_NAME_BYTES_MAX]);
-// The same for files with a given ending (".jinja").
+// Like shared_list, for files with a given ending (".jinja").
 size_t shared_list_of(const char *folder, const char *ending,
                       char names[SHARED_FILES_MAX][SHARED_NAME_BYTES_MAX]);
-// The caller frees the file with file_free.
+// Reads a file, which the caller frees with file_free.
 memory_file shared_read(const char *folder, const char *name);
 // Calls `check` for each GGUF file in a folder; `number` is its index. Returns how often `check`
 // returned true.

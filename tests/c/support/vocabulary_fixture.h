@@ -15,10 +15,11 @@ typedef struct vocabulary_fixture {
   wick_error error;
 } vocabulary_fixture;
 
-// Each function fills in the fixture, with the result in `status` and `error`. Always close it.
+// Each function fills in the fixture, with the result in `status` and `error`. The fixture must
+// always be closed.
 void fixture_open_bytes(vocabulary_fixture *fixture, const void *bytes, size_t size_bytes);
 void fixture_open_file(vocabulary_fixture *fixture, const char *path);
-// Prints why the fixture could not be opened, if so.
+// If the fixture could not be opened, prints the reason.
 void fixture_report(const vocabulary_fixture *fixture);
 // Frees everything; returns false if memory leaked.
 bool fixture_close(vocabulary_fixture *fixture);
