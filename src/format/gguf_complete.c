@@ -9,8 +9,8 @@
 enum {
   ALIGNMENT_DEFAULT = 32,
   SLACK_BYTES_MAX = 4096,
-  // In a half-full table of ordinary names, runs are well below a hundred; this limits malicious
-  // names.
+  // In a half-full table of ordinary names, runs are well below a hundred; the limit is for
+  // malicious names.
   PROBES_MAX = 1024
 };
 
@@ -65,7 +65,7 @@ static wick_status build_index(gguf_directory *directory, gguf_index *index, nam
   return WICK_OK;
 }
 
-// Returns the number of the entry with this name, plus 1, or 0 if there is none.
+// Returns the number of the entry with this name, plus 1, or 0 if no entry has the name.
 static uint32_t find_number(const gguf_directory *directory, const gguf_index *index,
                             name_at name_of, gguf_string name) {
   if (index->slots == NULL) return 0;

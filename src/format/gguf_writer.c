@@ -1,5 +1,5 @@
 // format/gguf_writer.c — the streaming GGUF writer. The directory has two buffers, one for metadata
-// and one for tensors, because they may be declared in any order.
+// and one for tensors, because metadata and tensors may be declared in any order.
 #include "format/gguf_writer.h"
 
 #include <string.h>
@@ -30,7 +30,7 @@ struct gguf_writer {
   size_t items_left;          // left in the array of strings that is being added
   uint64_t data_bytes;        // declared so far, with each tensor padded
   size_t tensor_now;          // index of the tensor whose data is being written
-  uint64_t tensor_now_bytes;  // number of its bytes written so far
+  uint64_t tensor_now_bytes;  // number of bytes of that tensor written so far
 };
 
 static void fail(gguf_writer *writer, wick_status status, const char *what, const char *name) {

@@ -10,8 +10,8 @@
 enum { RIGHT_MAX = 22, LEFT_MAX = 12, FAR = LEFT_MAX + 1, BEYOND = RIGHT_MAX + 1, NONE = -1 };
 enum { ZEROS_BEYOND = 330 };  // a set that accepts this many more zeros is treated as unbounded
 // The largest exponents with which doubles can represent a number: for a mantissa with one digit
-// before the point, and for one with up to 209. NO_LIMIT: for a mantissa of 0, and for exponents
-// below 0.
+// before the point, and for a mantissa with up to 209. NO_LIMIT: for a mantissa of 0, and for
+// exponents below 0.
 enum { EXPONENT_MAX = 307, EXPONENT_LONG_MAX = 99, NO_LIMIT = 0 };
 
 // The last part of the mantissa that was read. The number stored with it is, for RIGHT, the number
@@ -24,10 +24,10 @@ typedef enum mantissa_part {
   ZERO,        // the only digit before the point, 0
   ZERO_RIGHT,  // zeros after the point
   RIGHT,       // digits after the point
-  RIGHT_LONG,  // the same, with several digits before the point
+  RIGHT_LONG,  // digits after the point, with several digits before it
   PLAIN,       // digits after the point, which are after the value's point
   LEFT,        // digits before the point, which are after the value's point
-  LEFT_ALONE,  // the same, without further digits
+  LEFT_ALONE,  // like LEFT, without further digits
   LEFT_POINT,  // the point
   LEFT_AFTER,  // digits after the point
   PART_COUNT
@@ -37,7 +37,7 @@ typedef struct exponents {
   program_builder *builder;
   const dfa *set;
   uint32_t end;
-  int64_t sign;         // the state after "-"; NONE
+  int64_t sign;         // the state after "-"; NONE: there is none
   uint32_t *places;     // [PART_COUNT][BEYOND][states]; 0: not reached
   work_u32_list queue;  // indices of states
 } exponents;

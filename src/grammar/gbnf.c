@@ -16,7 +16,7 @@ typedef struct rule_name {
 // The text between two states.
 typedef struct piece {
   uint32_t from, to;
-  bool is_plain;  // one character, which can be any plain one
+  bool is_plain;  // the text is one character, which can be any plain character
 } piece;
 
 typedef struct gbnf_names gbnf_parser;
@@ -396,7 +396,8 @@ static bool parse_rule(gbnf_parser *p) {
   skip_space(p, true);
   p->names.items[name].is_defined = true;
   const uint32_t start = program_start(p->builder, p->rules.items[name]);
-  p->builder->places.items[start].edges = 0;  // a rule written twice: the last one counts
+  p->builder->places.items[start].edges =
+      0;  // if a rule is written twice, the last definition counts
   const uint32_t end = program_place(p->builder);
   if (!parse_choice(p, false, start, end)) return false;
   program_end(p->builder, end);

@@ -71,8 +71,8 @@ static int32_t read_exponent(document_text text, uint32_t at) {
   return sign * exponent;
 }
 
-// Reads the significant digits, and the position of the point relative to the first of them;
-// returns false if there are too many.
+// Reads the significant digits, and the position of the point relative to the first digit; returns
+// false if there are too many digits.
 static bool read_digits(document_text text, decimal *d, int32_t *point) {
   bool has_point = false;
   uint32_t at = d->is_negative ? 1 : 0;
@@ -251,7 +251,7 @@ static void add_remainder(divider *d, uint32_t remainder) {
   nfa *nfa = &d->nfa;
   uint32_t rest = remainder;
   for (uint32_t digits = d->places + 1;; digits--) {
-    // digits - 1 have been read after the point; missing ones are zeros
+    // digits - 1 have been read after the point; missing digits are zeros
     const uint32_t from = divider_state(d, remainder, digits);
     if (rest == 0) nfa_skip(nfa, from, NFA_SKIP, d->end);
     if (digits == d->places + 1) {

@@ -123,7 +123,7 @@ static const code_range SPACES[] = {
     {0x2028, 0x2029}, {0x202f, 0x202f}, {0x205f, 0x205f}, {0x3000, 0x3000}, {0xfeff, 0xfeff}};
 static const code_range LINE_ENDS[] = {{10, 10}, {13, 13}, {0x2028, 0x2029}};
 
-// Adds sorted ranges, or everything except them.
+// Adds sorted ranges, or all characters outside of them.
 static void add_ranges(parser *p, range_list *list, const code_range *ranges, uint32_t count,
                        bool is_not) {
   uint32_t next = 0;

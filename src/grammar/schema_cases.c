@@ -119,8 +119,8 @@ static bool choice_holds(schema_compiler *c, const schema_case *value, const tas
   return false;
 }
 
-// Checks required members: if no value can satisfy one, objects are ruled out. A set that cannot be
-// expanded here is rejected elsewhere if it remains.
+// Checks required members: if no value can satisfy a required member, objects are ruled out. A set
+// that cannot be expanded here is rejected elsewhere if it remains.
 static void check_member(schema_compiler *c, schema_case *value, document_text name) {
   member_says says = ask_member(c, value, name);
   if (!says.is_required) return;

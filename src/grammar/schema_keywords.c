@@ -64,7 +64,7 @@ static const struct {
 
 typedef struct keyword {
   const char *name;
-  keyword_yes *yes;  // NULL: the keyword has no effect unless others use it
+  keyword_yes *yes;  // NULL: the keyword has no effect unless other keywords use it
   keyword_no *no;
   uint16_t since;  // the first dialect that has the keyword
   uint8_t shape;

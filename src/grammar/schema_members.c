@@ -89,8 +89,8 @@ static void add_term(schema_compiler *c, term_list *list, term_kind kind, uint32
 }
 
 // The name of a member. Names that no part declares are represented by an empty name; `bits` are
-// the patterns that they match. `now`: the requirements of the case on some member that the member
-// meets.
+// the patterns that they match. `now`: those of the case's requirements on some member that this
+// member meets.
 typedef struct member_name {
   document_text name;
   bool is_declared;

@@ -1,5 +1,5 @@
-// grammar/schema_properties.c — the keywords that apply to members and items: required,
-// properties, dependencies, contains and similar ones.
+// grammar/schema_properties.c — the keywords that apply to members and items: required, properties,
+// dependencies, contains and similar keywords.
 #include "grammar/numbers.h"
 #include "grammar/schema_expansion.h"
 

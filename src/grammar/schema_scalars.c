@@ -1,5 +1,5 @@
 // grammar/schema_scalars.c — the keywords for numbers, strings and counts: minimum, pattern,
-// format, maxItems and similar ones.
+// format, maxItems and similar keywords.
 #include "grammar/formats.h"
 #include "grammar/numbers.h"
 #include "grammar/regex.h"

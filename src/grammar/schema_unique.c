@@ -17,8 +17,8 @@ static bool add_value(schema_compiler *c, value_list *list, schema_case value) {
   return list->count < ANY_ORDER_MAX && WORK_PUSH(c->work, list, value);
 }
 
-// Adds each string of a set, or the number that each string represents. False: the set has too many
-// strings, or strings that are too long.
+// Adds each string of a set, or the number that each string represents. Returns false if the set
+// has too many strings, or strings that are too long.
 static bool add_texts(schema_compiler *c, const dfa *set, uint32_t state, document_text text,
                       uint32_t type, value_list *list) {
   uint8_t bytes[TEXT_BYTES_MAX + 4];
@@ -40,7 +40,7 @@ static bool add_texts(schema_compiler *c, const dfa *set, uint32_t state, docume
   return true;
 }
 
-// False if a number has no short notation.
+// Adds each number of a set. Returns false if a number has no short notation.
 static bool add_numbers(schema_compiler *c, const dfa *numbers, value_list *list) {
   const uint32_t first = list->count;
   const dfa *few = dfa_combine(c->work, numbers, c->short_numbers, DFA_AND);

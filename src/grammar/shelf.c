@@ -91,8 +91,8 @@ static wick_status compile(grammar_shelf *shelf, grammar_work *work, const token
   return WICK_OK;
 }
 
-// If there are more than `most` idle constraints (rejected ones, or the others), destroys the least
-// recently used of them. Otherwise returns false.
+// If there are more than `most` idle constraints (rejected ones with is_refused, otherwise the
+// others), destroys the least recently used one. Otherwise returns false.
 static bool drop_idle(grammar_shelf *shelf, memory_gate *memory, bool is_refused, uint32_t most) {
   constraint **oldest = NULL;
   uint32_t count = 0;
@@ -228,7 +228,7 @@ bool shelf_prepare(grammar_shelf *shelf, memory_gate *memory, const tokenizer *t
     if (job == &shelf->quick) leave_quick(shelf, memory);
     return false;
   }
-  if (status == WICK_OK) (*job)->made = NULL;  // it is in the list
+  if (status == WICK_OK) (*job)->made = NULL;  // the list owns the constraint now
   end_job(memory, job);
   drop_idle(shelf, memory, true, SHELF_REFUSED_MAX);
   return true;

@@ -218,7 +218,7 @@ static bool is_endless(const dfa *set, uint32_t state, const bool *endless) {
 
 // Returns the rule for one character in the ranges: `values` contains the spelling (spell.h), then
 // the first and the last character of each range. Equal classes share the rule, so states that read
-// them need no states for their bytes.
+// such a class need no separate states for its bytes.
 static uint32_t class_rule(program_builder *builder, const uint32_t *values, uint32_t count) {
   const uint32_t found = work_intern(builder->work, &builder->classes, values, count);
   while (work_is_ok(builder->work) && builder->class_rules.count <= found) {
@@ -319,7 +319,7 @@ static uint32_t place_of(set_speller *s, uint32_t count, uint32_t state) {
   return *place;
 }
 
-// Adds the edges from a state after `count` characters to those after `next`.
+// Adds the edges from a state after `count` characters to the states after `next` characters.
 static void spell_state(set_speller *s, uint32_t state, uint32_t count, uint32_t next) {
   const dfa *set = s->asked.set;
   state_speller of = {.builder = s->builder, .spelling = s->asked.spelling};

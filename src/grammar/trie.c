@@ -91,8 +91,8 @@ static void lay_out(const maker *m, trie *out) {
   out->firsts[node] = m->count;
 }
 
-// A node's tokens are those from its first one up to the next node's first one: tokens that equal
-// the previous one do not add a node.
+// The tokens of a node extend from its first token to the next node's first token: a token with the
+// same bytes as the previous one does not add a node.
 static wick_status make_trie(maker *m, trie *out, wick_error *error) {
   sort_entries(m);
   out->token_count = m->count;

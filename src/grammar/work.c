@@ -8,8 +8,8 @@
 #include "base/hash.h"
 #include "base/text.h"
 
-// With the address sanitizer, each piece is a separate block, so that it detects accesses beyond
-// the end, and each allocation may fail.
+// With the address sanitizer, each piece is a separate block, so that accesses beyond its end are
+// detected, and each allocation may fail.
 #if defined(__has_feature) && __has_feature(address_sanitizer)
 enum { CHUNK_BYTES = 0 };
 #else

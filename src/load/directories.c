@@ -79,7 +79,7 @@ static wick_status open_other_files(loader *loader, uint32_t count) {
   return WICK_OK;
 }
 
-// Reads the number of files from the first one.
+// Reads the number of files from the first file.
 static wick_status begin_split(loader *loader) {
   uint32_t count, number;
   wick_status status = read_split_key(loader, 0, "split.count", 1, &count);

@@ -137,7 +137,7 @@ void loader_next_range(const loader *loader, uint32_t *file, uint64_t *offset_by
 
 // ---- Feeding ----
 
-// Returns the final failure in loader->failure if there is one. Other errors are already in *error.
+// Returns the permanent failure in loader->failure, if any. Other errors are already in *error.
 static wick_status answer(const loader *loader, wick_status status, wick_error *error) {
   if (loader->failure.status == WICK_OK) return status;
   if (error != NULL) *error = loader->failure;

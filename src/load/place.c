@@ -143,7 +143,7 @@ static wick_status place_piece(loader *loader, uint32_t file, uint64_t tensor_of
 }
 
 // Accepts bytes [first, end) of the file, none of which has arrived before; `bytes` points to the
-// first of them.
+// first byte.
 static wick_status place_fresh(loader *loader, uint32_t file, uint64_t first, uint64_t end,
                                const uint8_t *bytes) {
   const load_file *at = &loader->files[file];

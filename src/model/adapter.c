@@ -168,8 +168,8 @@ static wick_status plan_matrix(model_adapter *adapter, const gguf_tensor *from,
       .type = kept_type(from->type),
       .dims = {(uint32_t)from->dims[0], (uint32_t)from->dims[1], (uint32_t)from->dims[2], 1}};
   const wick_status status = tensor_interleave(matrix, adapter->kernels, error);
-  // the total fits 64 bits even for as many matrices of the model's size and rank as a file may
-  // have
+  // the total fits into 64 bits even for as many matrices of the model's size and rank as a file
+  // may have
   adapter->weights_bytes += matrix->size_bytes;
   return status;
 }

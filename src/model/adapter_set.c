@@ -15,7 +15,7 @@ static wick_status refuse(wick_status status, wick_error *error, uint64_t first,
   return status_about(status, error, WICK_SUBJECT_ADAPTERS, first, second);
 }
 
-// Returns the selected adapter; if it cannot be used, returns NULL and sets the reason.
+// Returns the selected adapter. If it cannot be used, sets the error and returns NULL.
 static model_adapter *find_use(const adapter_list *list, const wick_adapter_use *wanted,
                                wick_status *status, wick_error *error) {
   model_adapter *adapter = adapter_find(list, wanted->adapter);

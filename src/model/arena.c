@@ -2,7 +2,7 @@
 #include "model/arena.h"
 
 // Under the address sanitizer, which detects reads and writes outside the allocated buffers, each
-// buffer is followed by a line that belongs to no buffer.
+// buffer is followed by an unused cache line.
 #if defined(__has_feature) && __has_feature(address_sanitizer)
 void __asan_unpoison_memory_region(const volatile void *from, size_t size_bytes);
 void __asan_poison_memory_region(const volatile void *from, size_t size_bytes);

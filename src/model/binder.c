@@ -139,7 +139,7 @@ void bind_lookup(model_binder *binder, const char *name, uint32_t rows, uint32_t
 }
 
 // Makes the name of the tensor that belongs to `name`, which ends in ".weight": ".bias", ".scale".
-// Returns false if it ends differently.
+// Returns false if `name` ends differently.
 static bool name_beside(const char *name, const char *suffix,
                         char out[GGUF_TENSOR_NAME_BYTES_MAX]) {
   static const char WEIGHT[] = ".weight";
@@ -190,7 +190,7 @@ void bind_turned(model_binder *binder, const char *name, uint32_t rows, uint32_t
   binding->turned_rows = rows;
 }
 
-// Returns NULL if it is absent.
+// Finds a tensor of the file. Returns NULL if it is absent.
 static const gguf_tensor *find_tensor(const model_binder *binder, const char *own) {
   char name[GGUF_TENSOR_NAME_BYTES_MAX];
   make_name(binder, own, name);

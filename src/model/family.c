@@ -64,7 +64,7 @@ static void read_yarn(model_keys *keys, model_rope *rope) {
 }
 
 // Reads "rope.scaling.*" like llama.cpp: linear unless a type is specified; factors in the file
-// (LongRoPE) apply in addition to the scale. A factor of 0 means none.
+// (LongRoPE) apply in addition to the scale. A factor of 0 means that there is no scaling.
 static void read_rope_scale(model_keys *keys, model_rope *rope) {
   gguf_string type = {"linear", 6};
   keys_text(keys, "rope.scaling.type", &type);
@@ -104,7 +104,7 @@ static uint32_t add_rope(model_plan *plan, model_rope rope, uint32_t head_dim) {
   return model->rope_count++;
 }
 
-// Plans a rope. `theta`: the key of the base, if it is not the model's "rope.freq_base".
+// Plans a rope. `theta`: the key of the base, if it differs from "rope.freq_base".
 static uint32_t plan_scaled_rope(model_plan *plan, uint32_t head_dim, bool is_interleaved,
                                  const char *theta) {
   model_keys *keys = plan->keys;

@@ -68,7 +68,7 @@ static void take_buffers(const loaded_model *model, forward_pass *forward) {
   take_logits(model, forward, logits_rows);
 }
 
-// Reserves the most scratch memory that any block or the computation of logits needs.
+// Reserves the maximum of the scratch memory that the blocks and the computation of logits need.
 static void reserve_blocks(const loaded_model *model, scratch_arena *arena) {
   const uint64_t begin = arena_mark(arena);
   for (uint32_t i = 0; i < model->config.layers; i++) {

@@ -74,8 +74,8 @@ void media_span_release(memory_gate *memory, media_span *span) {
   if (span != NULL && --span->users == 0) memory_free(memory, span);
 }
 
-// Computes a row's token. Each has 30 bits of a different hash, so five rows have more bits than
-// the key.
+// Computes a row's token. Each token has 30 bits of a different hash, so five rows have more bits
+// than the key.
 int32_t media_token(const media_head *head, uint32_t row) {
   const uint64_t hash = hash_bytes(head, sizeof *head, row);
   return (int32_t)(0x80000000u | (uint32_t)(hash & 0x3fffffffu));

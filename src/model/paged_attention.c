@@ -151,12 +151,12 @@ wick_status attention_store(paged_attention *attention, thread_pool *threads, ui
 typedef struct tile_pages {
   kernel_attention_step add;
   size_t k_bytes, head_bytes;
-  size_t open_bytes;    // of one KV head's F16 keys of an open page; 0 if there are none
-  size_t factor_bytes;  // of a query's factors; 0 if there are none
+  size_t open_bytes;    // of one KV head's F16 keys of an open page; 0 if pages are not encoded
+  size_t factor_bytes;  // of a query's factors; 0 if there are no factors
 } tile_pages;
 
 // Consecutive tokens of one sequence, with the query heads of some KV heads. They process together
-// the steps of pages that all of them attend to, so that each page is loaded once. If there are few
+// the steps of pages that all of them attend to, so each page is loaded once. If there are few
 // tokens, a tile has several KV heads: the heads of a page are adjacent, so memory is read in long
 // pieces.
 typedef struct attention_tile {
@@ -171,7 +171,7 @@ typedef struct attention_tile {
   float *cos_sin;          // [rope_dims]
   kernel_bias *biases;     // of `state`, or NULL
   uint8_t *factors;        // of `state`, or NULL
-  float *rest;             // scratch after these
+  float *rest;             // scratch after these buffers
   int32_t delta;           // rotation of all queries at the moment; DELTA_NONE: not rotated
 } attention_tile;
 
@@ -229,10 +229,10 @@ static void rotate_query(const attention_tile *tile, uint32_t token, int32_t del
 // ---- Steps ----
 //
 // Pages are added in steps that depend only on the table, not on how much of them a token attends
-// to: entries that begin in the same KERNEL_STEP_TOKENS positions and have the same rotation, at
-// most KERNEL_STEP_PAGES. The part of a step that a window hides is left out, whether its pages
-// still exist or not. (If layers have windows, ranges within a sequence are never dropped: the
-// entries of a step are those of its positions.)
+// to. A step consists of the entries that begin in the same KERNEL_STEP_TOKENS positions and have
+// the same rotation, at most KERNEL_STEP_PAGES. The part of a step that a window hides is left out,
+// whether its pages still exist or not. (If layers have windows, ranges within a sequence are never
+// dropped, so the entries of a step are those of its positions.)
 
 // Returns the entry after the step that begins at entry `first`; at most `end`.
 static uint32_t step_end(const attention_tile *tile, uint32_t first, uint32_t end) {
@@ -253,7 +253,7 @@ static bool is_hidden(const attention_tile *tile, const kv_entry *entry, uint32_
 }
 
 // Collects the pages of the step of the entries [first, end), for KV head kv_first, with the part
-// of each that the token attends to. Returns their number.
+// of each page that the token attends to. Returns their number.
 static uint32_t step_pages(const attention_tile *tile, uint32_t token, uint32_t first, uint32_t end,
                            kernel_page pages[KERNEL_STEP_PAGES]) {
   const paged_attention *a = tile->attention;
@@ -297,7 +297,8 @@ static kernel_ahead next_step(const attention_tile *tile, uint32_t end) {
   return ahead;
 }
 
-// Returns the memory to read after a KV head's pages: those of the next head, which are adjacent.
+// Returns the memory to read after a KV head's pages: the pages of the next head, which are
+// adjacent.
 static kernel_ahead next_head(const attention_tile *tile, const kernel_page *pages,
                               uint32_t count) {
   kernel_ahead ahead = {.bytes = (uint32_t)tile->pages.head_bytes};
@@ -365,7 +366,7 @@ static const model_input *last_input(const attention_tile *tile) {
 }
 
 // Adds the steps of [first, end) that a window hides, completely or in part, from the tile's last
-// token, separately for each token. Returns the entry after them.
+// token, separately for each token. Returns the entry after these steps.
 static uint32_t attend_edge(attention_tile *tile, uint32_t first, uint32_t end) {
   const uint32_t from = attention_first(tile->attention, last_input(tile)->position);
   uint32_t i = first;
@@ -378,8 +379,8 @@ static uint32_t attend_edge(attention_tile *tile, uint32_t first, uint32_t end) 
   return i;
 }
 
-// Computes the tile's state for one chunk, whose entries begin at `first`. Returns the entry
-// after them.
+// Computes the tile's state for one chunk, whose entries begin at `first`. Returns the entry after
+// the chunk.
 static uint32_t attend_chunk(attention_tile *tile, uint32_t first) {
   const paged_attention *a = tile->attention;
   const uint32_t to = attention_last(a, input_of(tile, 0));
@@ -529,7 +530,7 @@ static float *thread_scratch(const paged_attention *a, uint32_t thread) {
   return a->per_thread + (size_t)thread * a->per_thread_stride;
 }
 
-// Returns the number of KV heads that fit the scratch for `count` tokens.
+// Returns the number of KV heads that fit into the scratch for `count` tokens.
 static uint32_t kv_room(const paged_attention *a, uint32_t count) {
   const uint32_t batch = a->batch_tokens;
   return (batch < ATTENTION_TILE_TOKENS ? batch : ATTENTION_TILE_TOKENS) / count;
@@ -573,7 +574,7 @@ enum { CHUNK_STEPS = ATTENTION_CHUNK_TOKENS / KERNEL_STEP_TOKENS };
 typedef struct chunk_job {
   const paged_attention *attention;
   uint32_t chunk_first, chunks;
-  uint32_t last_steps;  // of the last chunk; the others have CHUNK_STEPS
+  uint32_t last_steps;  // of the last chunk; the other chunks have CHUNK_STEPS
   float *states;        // [chunks], each of all heads of all tokens
 } chunk_job;
 

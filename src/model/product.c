@@ -11,7 +11,7 @@
 // the same time.
 enum { STRIP_GROUPS = 32 };
 // Groups of rows per piece of a thread (thread/pool.h): enough that the overhead of a kernel call,
-// which begins to read at several positions, is small. Given in MACs for one token.
+// which begins to read at several positions, is small. The size is in MACs for one token.
 enum { PIECE_MACS = 1 << 17, PIECE_GROUPS_MIN = 4 };
 _Static_assert(STRIP_GROUPS *KERNEL_ROW_GROUP <= ADAPTER_STRIP_ROWS, "adapters add to a strip");
 

@@ -13,9 +13,9 @@ void rope_destroy(memory_gate *memory, model_rope *rope) {
   rope->frequencies = NULL;
 }
 
-// Returns the pair whose rotation makes this many turns within the original context, from -1 to
-// dims: it does not matter where the ramp ends outside of the head. With a base of 1 the quotient
-// is infinite or NaN, and the result is -1 or dims.
+// Returns the pair whose rotation makes this many turns within the original context, limited to -1
+// to dims, because it does not matter where the ramp ends outside of the head. With a base of 1,
+// the quotient is infinite or NaN, and the result is -1 or dims.
 static double yarn_pair(const model_rope *rope, double turns) {
   const double turn_tokens = turns * 2 * 3.14159265358979323846;
   const double pair =

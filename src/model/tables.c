@@ -6,7 +6,7 @@ enum { NAME_COUNT = sizeof NAMES / sizeof *NAMES };
 
 // ---- Which tables stay outside ----
 
-// Returns the tensor of a table that can stay outside, or -1.
+// Returns the tensor of a table that can stay in the file, or -1.
 static int32_t find_table(const loaded_model *model, const model_tensors *tensors, uint32_t name) {
   const int32_t index = tensors->find(tensors->context, NAMES[name]);
   if (index < 0) return -1;
@@ -31,7 +31,7 @@ void tables_move_out(loaded_model *model, const model_tensors *tensors, const wi
 
 // ---- Rows of a pass ----
 
-// Returns the size of the rows in bytes. It fits because the size of the whole table did.
+// Returns the size of the rows in bytes. The size fits because that of the whole table did.
 static uint64_t rows_bytes(const weight_tensor *table, const scratch_arena *arena) {
   uint64_t bytes = 0;
   arena->kernels->types[table->type].matrix_bytes(arena->batch_tokens, table->dims[0], &bytes);

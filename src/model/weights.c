@@ -90,7 +90,7 @@ static wick_status allocate_lists(loaded_model *model, uint32_t tensors, wick_er
   return WICK_OK;
 }
 
-// Makes the first layer wait for the input that a pass needs before it: factors of rotary
+// Makes the first layer wait for the tensors that a pass needs before this layer: factors of rotary
 // positions, and tensors applied to the embeddings.
 static void bind_beginning(model_binder *binder) {
   loaded_model *model = binder->model;
@@ -279,7 +279,7 @@ void model_tensor_done(loaded_model *model, uint32_t tensor) {
   const uint32_t slot = layer == MODEL_LAYER_NONE ? model->config.layers : (uint32_t)layer;
   model->layer_missing[slot]--;
   if (model->bindings[tensor].matrix == &model->embedding) model->is_embedding_ready = true;
-  // The flags of a matrix are set while it is streamed in; a tied output gets them at the end.
+  // The flags of a matrix are set while it is streamed in; a tied output copies them at the end.
   if (model->is_tied) model->output.flags = model->embedding.flags;
 }
 

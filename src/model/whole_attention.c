@@ -1,6 +1,6 @@
 // model/whole_attention.c — see whole_attention.h. The steps in which pages are added, and the part
-// of each that a token attends to, depend only on its sequence. So the result does not depend on
-// the other sequences of the pass, the tile or the thread.
+// of each step that a token attends to, depend only on its sequence. So the result does not depend
+// on the other sequences of the pass, the tile or the thread.
 #include "model/whole_attention.h"
 
 #include <stdatomic.h>
@@ -31,7 +31,7 @@ uint64_t whole_attention_bytes(const kernel_table *kernels, uint32_t kv_heads, u
   return pages * kv_heads * head_bytes_of(kernels, head_dim);
 }
 
-// Returns the heads of a tile: those of its tokens that share a KV head.
+// Returns the number of heads of a tile: the heads of its tokens that share a KV head.
 static uint32_t tile_heads(uint32_t heads, uint32_t kv_heads) {
   return TILE_TOKENS * (heads / kv_heads);
 }

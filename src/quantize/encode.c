@@ -111,9 +111,9 @@ static void encode_q5_1(const float *values, uint8_t *out) {
 
 // ---- Blocks of 256 ----
 
-// Stores the 6-bit scales and minima of 8 sub-blocks in 12 bytes: those of the first four are in
-// bytes 0-3 and 4-7. Of the last four, the low halves are in bytes 8-11 and the high bits are above
-// the values of the first four.
+// Stores the 6-bit scales and minima of 8 sub-blocks in 12 bytes. The scales and minima of the
+// first four sub-blocks are in bytes 0-3 and 4-7. The low halves of the last four are in bytes
+// 8-11, and their high bits are above the values of the first four.
 static void pack_sixes(const uint8_t scales[SUBS], const uint8_t mins[SUBS], uint8_t out[12]) {
   for (uint32_t i = 0; i < 4; i++) {
     out[i] = (uint8_t)(scales[i] | (scales[i + 4] >> 4) << 6);
@@ -138,8 +138,8 @@ static float error_of_codes(const float *values, const uint8_t codes[BLOCK], qua
 }
 
 // Selects the sub-scales and sub-minima near the line with the least error, and their codes.
-// Rounding each to 6 bits independently is not optimal, because the errors of one can offset those
-// of the other.
+// Rounding each to 6 bits independently is not optimal, because the error of one can offset the
+// error of the other.
 static void encode_on_grid(const float *values, const six_grid *grid, uint8_t *scale, uint8_t *min,
                            uint8_t codes[BLOCK]) {
   const int32_t scale_near = quantize_nearest(inverse_of(grid->scale) * grid->line.scale);
@@ -179,8 +179,8 @@ static void encode_subs(const float *values, int32_t top, uint8_t *out, uint8_t 
   pack_sixes(scales, mins, out + 4);
 }
 
-// Packs the low 4 bits of 64 codes at a time: those of the first 32 together with those of the next
-// 32.
+// Packs the low 4 bits of 64 codes at a time: those of the first 32 codes together with those of
+// the next 32.
 static void pack_nibbles_of_64(const uint8_t codes[SUPER], uint8_t *out) {
   for (uint32_t i = 0; i < SUPER / 2; i++) {
     const uint8_t *pair = codes + i / 32 * 64 + i % 32;

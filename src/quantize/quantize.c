@@ -1,6 +1,6 @@
-// quantize/quantize.c — the stream. Tensors are written in the order of the old file. Here a tensor
-// is a run of values, split into chunks that threads encode; its rows are whole blocks of both
-// types.
+// quantize/quantize.c — the stream. Tensors are written in the order of the old file. In this file,
+// a tensor is a run of values, split into chunks that threads encode. Its rows are whole blocks of
+// both types.
 #include "quantize/quantize.h"
 
 #include <string.h>
@@ -203,7 +203,7 @@ static wick_status begin_data(quantizer *quantizer) {
 
 // ---- Tensors ----
 
-// Returns the index of the first value that does not fit the type, plus 1, or 0 if all fit.
+// Returns the index of the first value that does not fit the type, plus 1, or 0 if all values fit.
 static uint32_t find_bad(const float *values, size_t count, ggml_type to) {
   if (to == GGML_TYPE_F32 || to == GGML_TYPE_BF16) return 0;
   for (uint32_t i = 0; i < count; i++) {

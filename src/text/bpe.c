@@ -74,8 +74,8 @@ static wick_status encode_word(encode_state *state, const uint8_t *word, size_t 
   return WICK_OK;
 }
 
-// Encodes the words of text that is valid UTF-8; `scratch` must hold the longest token and 2 more
-// bytes.
+// Encodes the words of text that is valid UTF-8; `scratch` must have room for the longest token and
+// 2 more bytes.
 static wick_status encode_words(encode_state *state, const uint8_t *text, size_t size_bytes,
                                 uint8_t *scratch, wick_error *error) {
   const tokenizer *tokenizer = state->tokenizer;
@@ -155,8 +155,8 @@ static size_t lower_text(const uint8_t *text, size_t size_bytes, uint8_t *out) {
 wick_status bpe_encode_characters(encode_state *state, const uint8_t *text, size_t size_bytes,
                                   wick_error *error) {
   const tokenizer *tokenizer = state->tokenizer;
-  // The copy first holds the text with invalid bytes replaced (a byte becomes at most 3), then the
-  // same with marked spaces.
+  // The copy first contains the text with invalid bytes replaced (a byte becomes at most 3), then
+  // this text with marked spaces.
   const wick_status reserved = encode_reserve(state, 12 * size_bytes + 4, error);
   if (reserved != WICK_OK) return reserved;
   const size_t repaired = unicode_repair(text, size_bytes, state->copy);

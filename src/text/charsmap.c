@@ -1,6 +1,6 @@
 // text/charsmap.c — see charsmap.h. A unit of the double array has the byte that leads to it in
-// bits 0..7, bit 8 if it has a value, and the offset to its children in bits 10..30, times 256 if
-// bit 9 is set. A value is a unit with bit 31 set.
+// bits 0..7, bit 8 set if it has a value, and the offset to its children in bits 10..30, times 256
+// if bit 9 is set. A value is a unit with bit 31 set.
 #include "text/charsmap.h"
 
 #include <string.h>
@@ -10,7 +10,7 @@ static uint32_t read_u32(const uint8_t *bytes) {
          (uint32_t)bytes[3] << 24;
 }
 
-// Checks that the longest string is within the limit, and that the last one is terminated.
+// Checks that the longest string is within the limit, and that the last string is terminated.
 static bool are_strings(const uint8_t *bytes, size_t size_bytes) {
   size_t length = 0;
   for (size_t at = 0; at < size_bytes; at++) {

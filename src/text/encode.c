@@ -14,7 +14,8 @@ wick_status encode_reserve(encode_state *state, size_t size_bytes, wick_error *e
   return memory_fail(memory, error, "tokenizing");
 }
 
-// A piece of text without special tokens; `leads`: the first one, or after a special token.
+// Encodes a piece of text without special tokens; `leads`: it is the first piece, or follows a
+// special token.
 static wick_status encode_plain(encode_state *state, const uint8_t *text, size_t size_bytes,
                                 bool leads, wick_error *error) {
   if (size_bytes == 0) return WICK_OK;

@@ -1,6 +1,6 @@
 // text/special.c — finds special tokens in text. An automaton (special_index.c) finds the longest
-// one at each position. These candidates are in a heap ordered by (length, id, position); a
-// candidate that overlaps accepted tokens is replaced by a shorter one at the same position.
+// special token at each position. These candidates are in a heap ordered by (length, id, position);
+// a candidate that overlaps accepted tokens is replaced by a shorter one at the same position.
 #include "text/special.h"
 
 #include <string.h>
@@ -30,7 +30,7 @@ static bool push_candidate(special_search *search, const tokenizer *tokenizer, u
   return heap_push(&search->heap, tokenizer->memory, key_of(tokenizer, rank, place));
 }
 
-// Returns the text or, if it is not searched for, the next shorter text that is.
+// Returns the text or, if it is not searched for, the longest shorter text that is searched for.
 static uint32_t wanted_text(const special_table *table, uint32_t text, bool controls) {
   if (text == SPECIAL_NONE) return SPECIAL_NONE;
   const special_token *token = &table->tokens[controls][text];

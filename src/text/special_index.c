@@ -50,7 +50,7 @@ static void sort_by_text(const tokenizer *tokenizer, uint32_t *ranks, size_t cou
 
 // ---- the automaton ----
 
-// Returns the child of a node by a byte, or 0 if there is none.
+// Returns the child of a node by a byte, or 0 if the node has no such child.
 static uint32_t find_child(const special_table *table, uint32_t node, uint8_t byte) {
   uint32_t low = table->nodes[node].children, high = table->nodes[node + 1].children;
   while (low < high) {
@@ -76,7 +76,7 @@ uint32_t special_next_state(const special_table *table, uint32_t state, uint8_t 
 }
 
 // Links a special text to the special texts that are prefixes of it: `shorter` is the longest of
-// them, or the next one that is searched for. `skip` is set as in a skew-binary list (Myers 1983).
+// these that is searched for. `skip` is set as in a skew-binary list (Myers 1983).
 static special_token link_token(const special_token *tokens, uint32_t rank, uint32_t shorter) {
   if (shorter != SPECIAL_NONE && tokens[shorter].rank == SPECIAL_NONE) {
     shorter = tokens[shorter].shorter;

@@ -339,8 +339,9 @@ static wick_status read_tokens(tokenizer *tokenizer, const vocabulary_lists *lis
   return WICK_OK;
 }
 
-// The tokens added around the text, regardless of the file's metadata, as in llama.cpp: files of
-// gemma4 are known to be wrong, BERT encloses the text in [CLS] and [SEP], and RWKV adds none.
+// Sets the tokens added around the text, regardless of the file's metadata, as in llama.cpp: files
+// of gemma4 are known to be wrong, BERT encloses the text in [CLS] and [SEP], and RWKV adds no
+// tokens.
 static void settle_frame(tokenizer *tokenizer) {
   const bool is_gemma4 =
       tokenizer->family == FAMILY_CHARACTER_BPE && tokenizer->pretokenizer->keeps_newlines;

@@ -101,13 +101,13 @@ static bool normalize(normal_text *out, const uint8_t *text, size_t size_bytes) 
 
 // ---- the best split ----
 
-// The token that ends at a position of the text, or after turn_around() begins there.
+// The token that ends at a position of the text or, after turn_around(), begins there.
 typedef struct ugm_step {
   int32_t id;  // TOKEN_NONE: an unknown character
   uint32_t length;
 } ugm_step;
 
-// The results for the last positions, because no token is longer than that.
+// The results for the last UGM_RING positions, which are enough because no token is longer.
 typedef struct ugm_lattice {
   const tokenizer *tokenizer;
   const uint8_t *text;

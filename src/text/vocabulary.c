@@ -175,8 +175,8 @@ uint32_t vocabulary_find_rule(const tokenizer *tokenizer, int32_t left, int32_t 
   }
 }
 
-// Adds a rule to the table; of equal pairs, the first one is kept. Returns false if too many
-// collide.
+// Adds a rule to the table; of equal pairs, the first one is kept. Returns false if there are too
+// many collisions.
 static bool insert_rule(tokenizer *tokenizer, uint32_t rank) {
   index_table *table = &tokenizer->by_pair;
   const merge_rule *rule = &tokenizer->rules[rank];
@@ -194,8 +194,8 @@ static bool insert_rule(tokenizer *tokenizer, uint32_t rank) {
   return false;
 }
 
-// Merges usually create tokens in the order of their ids, so trying the last one or the one after
-// it avoids looking up the text.
+// Merges usually create tokens in the order of their ids, so trying the last token and the one
+// after it avoids looking up the text.
 static int32_t find_made(const tokenizer *tokenizer, int32_t last, gguf_string left,
                          gguf_string right) {
   for (int32_t id = last; id <= last + 1; id++) {

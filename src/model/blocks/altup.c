@@ -128,7 +128,7 @@ typedef struct altup_router {
 typedef struct altup_block {
   model_block block;
   altup_router own;            // of a prediction
-  const altup_router *router;  // its own router, or that of the previous prediction
+  const altup_router *router;  // the block's own router, or that of the preceding prediction
   float *factors;              // [STREAMS * STREAMS, STREAMS], or [STREAMS, STREAMS]
 } altup_block;
 

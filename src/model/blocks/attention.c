@@ -110,9 +110,9 @@ static void bind(model_block *block, model_binder *binder) {
 
 typedef struct attention_buffers {
   uint32_t rows_stride, q_stride, kv_stride, out_stride;  // floats
-  float *rows;   // [batch_tokens, rows.q] or followed by k and v: the projections
+  float *rows;   // [batch_tokens, rows.q], or with k and v after q in each row: the projections
   float *q;      // [batch_tokens, heads, head_dim], `rows` itself without a gate
-  float *gate;   // the same, with a gate
+  float *gate;   // [batch_tokens, heads, head_dim], with a gate
   float *k, *v;  // [batch_tokens, kv_heads, head_dim]
   float *out;    // [batch_tokens, heads, head_dim]
 } attention_buffers;
@@ -153,8 +153,8 @@ static bool is_padded(const attention_block *attention) {
   return padded_dim(attention->is.head_dim) != attention->is.head_dim;
 }
 
-// Takes buffers for the same heads in the form that attention's kernels need. Returns `buffers`
-// unchanged if it already has that form.
+// Takes buffers for the heads of `buffers` in the form that attention's kernels need. Returns
+// `buffers` unchanged if it already has that form.
 static attention_buffers take_padded(const attention_block *attention, scratch_arena *arena,
                                      const attention_buffers *buffers) {
   if (!is_padded(attention)) return *buffers;

@@ -41,7 +41,7 @@ static void bind(model_block *block, model_binder *binder) {
 
 typedef struct dense_buffers {
   uint32_t stride;   // floats
-  float *gate, *up;  // [batch_tokens, ffn]; one product if the gate is fused. Without a gate
+  float *gate, *up;  // [batch_tokens, ffn]; one product if the gate is fused. Without a gate,
                      // `gate` is the product of ffn_up, and `up` is NULL.
 } dense_buffers;
 
@@ -99,8 +99,8 @@ static void activate(const kernel_table *kernels, const dense_settings *is, floa
   }
 }
 
-// Subtracts the cutoff. The deviation is that of a sample (n - 1). If one value is NaN, all values
-// become NaN.
+// Subtracts the cutoff. The deviation is the sample standard deviation (n - 1). If one value is
+// NaN, all values become NaN.
 static void subtract_cutoff(float *x, uint32_t n, float sparsity) {
   double sum = 0, squares = 0;
   for (uint32_t i = 0; i < n; i++) sum += x[i];

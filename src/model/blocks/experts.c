@@ -120,7 +120,7 @@ static void bind(model_block *block, model_binder *binder) {
 typedef struct routing {
   uint32_t scores_stride;  // floats
   float *scores;           // [batch_tokens, experts]
-  float *ranks;            // the same: scores that experts are selected by
+  float *ranks;            // [batch_tokens, experts]: the scores that experts are selected by
   uint32_t *chosen;        // [batch_tokens, used] experts
   float *weights;          // [batch_tokens, used]
   uint32_t *row_of;        // [batch_tokens, used] row of each choice
@@ -207,7 +207,8 @@ typedef struct experts_job {
   const expert_buffers *buffers;
 } experts_job;
 
-// Turns logits into the scores that experts are selected by. Returns false if one is not finite.
+// Turns logits into the scores that experts are selected by. Returns false if a score is not
+// finite.
 static bool score_experts(const experts_settings *is, float *scores) {
   float largest = scores[0];
   double sum = 0;
@@ -256,7 +257,7 @@ static bool is_group_used(const experts_block *experts, const float *scores, uin
   return better < experts->is.groups_used;
 }
 
-// Returns the scores that experts are selected by: `scores`, or with biases and groups `ranks`,
+// Returns the scores that experts are selected by: `scores`, or, with biases or groups, `ranks`,
 // which is then filled. The scores of experts in unused groups become -infinity.
 static const float *rank_experts(const experts_block *experts, const float *scores, float *ranks) {
   const experts_settings *is = &experts->is;
@@ -428,7 +429,7 @@ static model_product rows_product(model_pass *pass, const expert_buffers *buffer
                          .many = buffers->targets};
 }
 
-// Adds each used expert as a target. is_shared: all of them read row 0.
+// Adds each used expert as a target. is_shared: all experts read row 0.
 static void add_experts(model_product *product, const expert_buffers *buffers,
                         const weight_tensor *stack, const float *biases, bool is_shared, float *y,
                         uint32_t y_stride) {
@@ -441,7 +442,7 @@ static void add_experts(model_product *product, const expert_buffers *buffers,
   }
 }
 
-// Adds the adapters to the product with a stack. is_up: its input rows are the tokens'.
+// Adds the adapters to the product with a stack. is_up: the input rows are those of the tokens.
 static void adapt(const experts_block *experts, model_pass *pass, const expert_buffers *buffers,
                   const weight_tensor *stack, bool is_up, float *y) {
   const routing *routing = &buffers->routing;
@@ -537,7 +538,8 @@ static void add_shared(const experts_job *job, uint32_t token, float *sum) {
   kernels->add(sum, out, job->experts->hidden);
 }
 
-// Computes hidden[t] += sum of weight * its experts' results, in the order of its ranking.
+// Computes hidden[t] += sum of weight * result over the experts of token t, in the order of its
+// ranking.
 static void sum_tokens(void *context, uint32_t first, uint32_t last, uint32_t thread) {
   const experts_job *job = context;
   const kernel_table *kernels = job->pass->kernels;

@@ -166,7 +166,7 @@ static void norm_low(void *context, uint32_t first, uint32_t last, uint32_t thre
   }
 }
 
-// Computes queries and latents: c is normalised, nothing is rotated yet.
+// Computes queries and latents: c is normalised, but nothing is rotated yet.
 static void project(latent_job *job, model_pass *pass) {
   const latent_block *latent = job->latent;
   const latent_buffers *buffers = job->buffers;

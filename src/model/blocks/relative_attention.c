@@ -21,8 +21,8 @@ struct relative_block {
   float *table;                 // [buckets, heads], in the first block
   float *norm, *norm_bias;
   weight_tensor q, k, v, output;
-  uint16_t bucket_of[DISTANCE_MAX + 1];  // for a key at that distance before the token; if it is
-                                         // after, half of the number of buckets is added
+  uint16_t bucket_of[DISTANCE_MAX + 1];  // for a key at that distance before the token; for a later
+                                         // key, half of the number of buckets is added
 };
 
 // ---- Tensors ----
@@ -194,7 +194,7 @@ static void fill_buckets(relative_block *is) {
     uint32_t bucket = apart;
     if (apart >= exact) {
       const double share = math_log((double)apart / exact) / math_log((double)DISTANCE_MAX / exact);
-      // rounding may put powers of two below their bucket
+      // without the addend, rounding may put powers of two below their bucket
       bucket = exact + (uint32_t)(share * (side - exact) + 1e-7);
     }
     is->bucket_of[apart] = (uint16_t)(bucket < side ? bucket : side - 1);

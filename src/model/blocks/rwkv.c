@@ -128,7 +128,8 @@ typedef struct time_buffers {
   float *before, *mixed;  // [batch_tokens, hidden]
   float *low;             // [batch_tokens, the largest rank]
   float *of[MIX_COUNT];   // [batch_tokens, hidden]: r, w, k, v, a, g
-  float *share, *b;       // the same: of the first layer's values; of S^T a in the update
+  float *share, *b;  // [batch_tokens, hidden]: the share of the first layer's values; the factor of
+                     // S^T a in the update
   uint32_t low_stride;
 } time_buffers;
 

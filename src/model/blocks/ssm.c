@@ -14,7 +14,7 @@
 typedef struct ssm_places {
   uint32_t x, z;      // in the rows of ssm_in
   uint32_t b, c;      // in Mamba 2 in the same rows, otherwise in those of ssm_x
-  uint32_t dt;        // the same
+  uint32_t dt;        // in the same rows as b and c
   uint32_t in, low;   // widths of these rows; low: 0 in Mamba 2
   uint32_t channels;  // of the convolution, starting at x
 } ssm_places;

@@ -4,8 +4,8 @@
 #include "model/families/decoder.h"
 #include "model/families/families.h"
 
-// Reads a layer's number: an item of an array, or one number for all layers. Returns 0 and fails if
-// it is absent or not a number.
+// Reads a layer's number: an item of an array, or one number for all layers. If the key is absent
+// or not a number, fails and returns 0.
 static double read_of_layer(model_plan *plan, const char *key, uint32_t layer) {
   model_keys *keys = plan->keys;
   double number = 0;

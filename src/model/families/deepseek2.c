@@ -7,8 +7,8 @@
 #include "model/blocks/latent_attention.h"
 #include "model/families/families.h"
 
-// YaRN enlarges the rotated parts by `magnitude`. DeepSeek's files specify
-// ("rope.scaling.yarn_log_multiplier") by how much more, and that it applies to whole keys and
+// YaRN enlarges the rotated parts by `magnitude`. If DeepSeek's files have
+// "rope.scaling.yarn_log_multiplier", it changes the magnitude and applies it to whole keys and
 // queries.
 static void scale_yarn(model_plan *plan, latent_settings *latent) {
   model_keys *keys = plan->keys;

@@ -22,12 +22,13 @@ static void plan_gemma3n(model_plan *plan) {
   config->logit_cap = 30;
   for (uint32_t layer = 0; layer < config->layers && plan->keys->status == WICK_OK; layer++) {
     attention_settings attention = gemma_layers_attention(&gemma, layer);
-    const dense_settings dense = {.norm = "ffn_norm.weight",
-                                  .post_norm = "post_ffw_norm.weight",
-                                  .ffn = plan_ffn_of_layer(plan, layer),
-                                  .activation = DENSE_GELU,
-                                  .sparsity = layer < SPARSE ? 1.6448533535f : 0,  // 5% are used
-                                  .residual_scale = 1};
+    const dense_settings dense = {
+        .norm = "ffn_norm.weight",
+        .post_norm = "post_ffw_norm.weight",
+        .ffn = plan_ffn_of_layer(plan, layer),
+        .activation = DENSE_GELU,
+        .sparsity = layer < SPARSE ? 1.6448533535f : 0,  // 5% of the values are used
+        .residual_scale = 1};
     attention.norm = NULL;
     attention.is_aside = true;
     attention.residual_scale = LAUREL_SCALE;

@@ -61,7 +61,7 @@ static void plan_gemma4(model_plan *plan) {
   gemma.window_rope = plan_window_rope(plan, heads.head_dim, false);
   config->logit_cap = (float)keys_number_or_none(keys, "final_logit_softcapping");
   const experts_settings experts = read_gemma4_experts(plan);
-  // a list; it is required
+  // the key is required, as a list
   if (keys_offset(keys, GEMMA_PATTERN) == WICK_NO_OFFSET) keys_count(keys, GEMMA_PATTERN, 0, 1, 0);
   for (uint32_t layer = 0; layer < config->layers && keys->status == WICK_OK; layer++) {
     attention_settings attention = gemma_layers_attention(&gemma, layer);

@@ -1,6 +1,6 @@
 // model/families/lfm2.c — LFM2 (Liquid AI 2025), dense and with experts: layers whose
-// "attention.head_count_kv" is 0 mix tokens with a short convolution, the others with attention
-// with normalised heads.
+// "attention.head_count_kv" is 0 mix tokens with a short convolution; the others use attention with
+// normalised heads.
 #include "model/blocks/attention.h"
 #include "model/blocks/dense.h"
 #include "model/blocks/experts.h"

@@ -1,6 +1,6 @@
 // model/families/llama.c — LLaMA and models of the same architecture (Touvron et al. 2023):
-// attention with rotary positions and grouped heads, SwiGLU; Mixtral (Jiang et al. 2024): the same
-// with experts of width `feed_forward_length`. `sliding_window` is ignored, as in llama.cpp.
+// attention with rotary positions and grouped heads, SwiGLU; Mixtral (Jiang et al. 2024): like
+// LLaMA, with experts of width `feed_forward_length`. `sliding_window` is ignored, as in llama.cpp.
 #include "model/families/decoder.h"
 #include "model/families/families.h"
 

@@ -1,6 +1,6 @@
-// model/families/scaled.c — the LLaMA architecture with scales: Granite 3 (IBM 2024) has them for
-// embeddings, residuals, scores and logits, also with experts and with Mamba 2; MiniCPM (Hu et al.
-// 2024) computes the scales that its older files lack from the sizes.
+// model/families/scaled.c — the LLaMA architecture with scales: Granite 3 (IBM 2024), also with
+// experts and with Mamba 2, has them for embeddings, residuals, scores and logits; MiniCPM (Hu et
+// al. 2024) computes the scales that its older files lack from the sizes.
 #include "model/blocks/ssm.h"
 #include "model/families/decoder.h"
 #include "model/families/families.h"
