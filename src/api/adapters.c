@@ -1,4 +1,4 @@
-// api/adapters.c — loads and removes adapters for wick.h. Each has its own loader.
+// api/adapters.c — loads and removes adapters for wick.h. Each adapter has its own loader.
 #include "api/insides.h"
 
 // State of an adapter's loader; freed when the adapter is complete.
@@ -189,7 +189,7 @@ static wick_status feed_piece(wick_engine *engine, uint32_t id, const wick_reade
   return status == WICK_OK ? ends_early(offset, error) : status;
 }
 
-// A failure frees everything.
+// Frees an adapter whose loading has failed.
 static wick_status forget(wick_engine *engine, uint32_t id, wick_status status) {
   model_adapter *left = adapter_find(&engine->adapters, id);
   if (left != NULL) remove_adapter(engine, left);

@@ -31,7 +31,7 @@ void engine_free_chat(wick_engine *engine) {
   engine->chat = (engine_chat){0};
 }
 
-// Fills in an error: the subject, then the reason.
+// Fills in an error whose message has the problem, then the reason.
 static wick_status fail_about(wick_error *error, const char *problem, const wick_error *reason) {
   fail_with(error, reason->status, WICK_NO_OFFSET, "the chat template %s: %s", problem,
             reason->message);
@@ -277,8 +277,8 @@ wick_status wick_chat_render(wick_engine *engine, const wick_chat *chat, wick_ch
 
 // ---- tokens ----
 
-// Whether the template already writes the token that the tokenizer would put first, as most
-// templates do.
+// Whether the template already writes the token that the tokenizer would put at the beginning, as
+// most templates do.
 bool engine_begins_with_bos(const wick_engine *engine) {
   const tokenizer *tokenizer = engine->tokenizer;
   const template_text *text = &engine->chat.text;

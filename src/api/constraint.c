@@ -10,7 +10,7 @@
 
 struct wick_constraint {
   memory_gate own;      // without an engine
-  memory_gate *memory;  // the engine's, or its own
+  memory_gate *memory;  // the engine's gate, or `own`
   wick_engine *engine;  // NULL: none
   grammar *grammar;
   grammar_matcher start;  // after the text so far

@@ -9,7 +9,7 @@
 #include "reply/parser.h"
 
 typedef struct conversation {
-  wick_request request;  // wick_request_submit's, completed
+  wick_request request;  // the request of wick_request_submit, completed
   wick_grammar grammar;
   wick_reasoning reasoning;
   reply_wish wish;
@@ -37,8 +37,8 @@ static wick_text trimmed(const char *bytes, size_t size_bytes) {
   return (wick_text){bytes, size_bytes};
 }
 
-// Returns a member of the variables as raw JSON, the last one if several have this name; bytes
-// NULL: none. The template has parsed the JSON, so it is valid.
+// Returns a member of the variables as raw JSON, the last one if several have this name; if `bytes`
+// is NULL, there is none. The template has parsed the JSON, so it is valid.
 static wick_text member_of(const wick_chat *chat, wick_text name) {
   wick_text key = {0}, found = {0};
   size_t from = 0;  // the offset of the member's value
@@ -217,7 +217,8 @@ static wick_status make_reply(wick_engine *engine, const wick_conversation *aske
   return WICK_OK;
 }
 
-// The result is valid until the next wick_chat_* call; the caller frees its text.
+// Makes the request of a conversation. The result is valid until the next wick_chat_* call; the
+// caller frees its text.
 static wick_status make(wick_engine *engine, const wick_request *request, conversation *made,
                         wick_error *error) {
   const wick_conversation *asked = request->conversation;

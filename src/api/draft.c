@@ -1,4 +1,5 @@
-// api/draft.c — lets the model of a second engine propose tokens for the requests of the first.
+// api/draft.c — lets the model of a second engine propose tokens for the requests of the first
+// engine.
 #include <string.h>
 
 #include "api/insides.h"
@@ -62,7 +63,7 @@ wick_status wick_engine_set_draft(wick_engine *engine, wick_engine *draft, wick_
   }
   status = check_vocabulary(engine, draft, error);
   if (status != WICK_OK) return status;
-  engine_check_kernels(draft);  // wick_step is never called for it
+  engine_check_kernels(draft);  // wick_step is never called for the draft engine
   if (draft->load_error.status != WICK_OK) return engine_refuse_again(draft, error);
   const drafter_parts parts = {.memory = &draft->memory,
                                .model = draft->model,

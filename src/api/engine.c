@@ -94,7 +94,7 @@ static wick_status check_config(wick_config *config, wick_error *error) {
   return WICK_OK;
 }
 
-// Reports helpers that could not be started.
+// Reports an error if helpers could not be started.
 static wick_status check_threads(const wick_engine *engine, wick_error *error) {
   const uint32_t wanted = engine->config.threads;
   const uint32_t started = thread_pool_started(engine->threads);
@@ -104,7 +104,7 @@ static wick_status check_threads(const wick_engine *engine, wick_error *error) {
   return status_about(WICK_E_UNSUPPORTED, error, WICK_SUBJECT_THREADS, wanted, started);
 }
 
-// Copies the name of one of the built-in kernels.
+// Copies the name of the pre-tokenizer. It is a built-in one, so its name fits.
 static void keep_pre_tokenizer(wick_engine *engine) {
   const char *name = engine->config.pre_tokenizer;
   if (name == NULL) return;

@@ -1,7 +1,7 @@
-// api/extras.c — determines which models need code that some builds lack (extras in flags.mk): in
-// web builds they wait for it; the small WASI program rejects them. Everything that is not listed
-// here needs it, so new additions need it by default. tools/build/check_extras.mjs compares the
-// tables with EXTRAS_SOURCES when the small program is linked.
+// api/extras.c — determines which models need code that some builds lack (extras in flags.mk): web
+// builds wait for this code, and the small WASI program rejects such models. Everything that is not
+// listed here needs the code, so new additions need it by default. tools/build/check_extras.mjs
+// compares the tables with EXTRAS_SOURCES when the small program is linked.
 #include "base/extras.h"
 
 #include <string.h>
@@ -35,7 +35,8 @@ static bool is_among(gguf_string text, const char *words) {
   return false;
 }
 
-// Functions that read the value reject it if it is missing or not a string.
+// Whether a key has a string that is not among the usual ones. A value that is missing or not a
+// string is rejected by the functions that read it.
 static bool has_unusual_text(const gguf_directory *directory, const char *key, const char *usual,
                              gguf_string *text) {
   wick_error ignored;

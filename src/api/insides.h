@@ -82,7 +82,7 @@ struct wick_engine {
   uint32_t kernel_checks;  // number of steps that began with a check of kernels
   bool is_directory_ready;
   wick_error load_error;  // status WICK_OK: none
-  // With only the directory: why text cannot be tokenised, and why the model would not run.
+  // With only the directory: why text cannot be tokenized, and why the model would not run.
   wick_error tokenizer_error, model_error;
   bool is_in_dialog;  // a dialog of the C library reads the events
 };

@@ -249,7 +249,7 @@ static void drop_item(wick_engine *engine, uint32_t index) {
           (items->count - index) * sizeof *items->list);
 }
 
-// Drops unused items, the least recently used first, until the rest fits.
+// Drops unused items, the least recently used first, until the remaining ones fit.
 static void keep_within_budget(wick_engine *engine) {
   const media_items *items = items_of(engine);
   const uint64_t limit = cache_bytes_of(engine);
@@ -391,8 +391,8 @@ static wick_status keep_samples(wick_engine *engine, media_item *item, const con
   return WICK_OK;
 }
 
-// An image that is enlarged is resized only when it is encoded. Until then, many small images,
-// which may exceed the context, need no more memory than the caller's.
+// An image that must be enlarged is resized only when it is encoded. Until then, many small images,
+// which may exceed the context, need no more memory than the caller's images.
 static wick_status begin_rows(wick_engine *engine, media_item *item, uint32_t width,
                               uint32_t height, wick_error *error) {
   const uint64_t size_bytes = (uint64_t)width * height * 3;
@@ -470,7 +470,7 @@ static bool has_lost_pixels(const media_item *item) {
          prepared->tiles == NULL && prepared->overview == NULL;
 }
 
-// Returns the item with this content, except `other`; NULL if there is none.
+// Returns an item with this content that is not `other`, or NULL.
 static media_item *find_key(const wick_engine *engine, media_kind kind, uint64_t key,
                             const media_item *other) {
   const media_items *items = items_of(engine);

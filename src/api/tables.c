@@ -1,4 +1,4 @@
-// api/tables.c — tables whose rows are only looked up: decides whether they stay outside memory.
+// api/tables.c — tables whose rows are only looked up: decides whether they stay in the file.
 #include "model/tables.h"
 
 #include "api/insides.h"

@@ -4,7 +4,7 @@
 
 enum {
   CHARACTER_BYTES_MAX = 16
-};  // the maximum number of bytes that a detokenizer writes in addition to those of a token
+};  // the maximum number of bytes that a detokenizer writes in addition to the bytes of a token
 
 wick_status wick_tokenizer_status(const wick_engine *engine, wick_error *error) {
   if (engine->tokenizer != NULL) return WICK_OK;

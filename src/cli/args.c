@@ -84,8 +84,8 @@ static void print_usage(const args_spec *spec) {
   if (spec->notes != NULL) output_format(OUTPUT_TEXT, "%s\n", spec->notes);
 }
 
-// Reads the number at `text`. Returns the position after its digits, or NULL if there are none or
-// too many.
+// Reads the number at `text`. Returns the position after its digits, or NULL if there are no digits
+// or too many.
 static const char *read_digits(const char *text, uint64_t *value) {
   const char *at = text;
   for (*value = 0; *at >= '0' && *at <= '9'; at++) {
@@ -95,7 +95,7 @@ static const char *read_digits(const char *text, uint64_t *value) {
   return at == text ? NULL : at;
 }
 
-// Accepts only digits, so "-1", "0x10" and " 7" are rejected.
+// Reads an unsigned number. Accepts only digits, so "-1", "0x10" and " 7" are rejected.
 static bool read_unsigned(const char *text, uint64_t *value) {
   const char *end = read_digits(text, value);
   return end != NULL && *end == '\0';
@@ -318,7 +318,8 @@ static args_result parse_option(const args_spec *spec, int argc, char **argv, in
   return parse_value(option, argv[++*at]);
 }
 
-// The usage lists the positional arguments after the program and the command: "wick run MODEL".
+// Reports a missing positional argument by its name. The usage lists these after the program and
+// the command: "wick run MODEL".
 static void report_missing(const args_spec *spec, size_t index) {
   const char *word = spec->usage;
   for (size_t i = 0; i < index + 2; i++) word += strcspn(word, " ") + 1;

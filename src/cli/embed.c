@@ -88,7 +88,8 @@ static void put_row(json_writer *json, const char *key, const float *row, uint32
   json_close(json, '[');
 }
 
-// Writes [{"tokens": 5, "embedding": [...]}]; without pooling "embeddings", with a head "scores".
+// Writes [{"tokens": 5, "embedding": [...]}]. Without pooling, the member is "embeddings"; with a
+// head, it is "scores".
 static exit_code print_json(const wick_engine *engine, bool is_score) {
   json_writer json;
   wick_vectors vectors;
@@ -113,7 +114,7 @@ static exit_code print_json(const wick_engine *engine, bool is_score) {
   return output_end();
 }
 
-// Every host of this program is little-endian.
+// Writes the values as they are in memory: every host of this program is little-endian.
 static exit_code write_floats(const wick_engine *engine, const char *path) {
   output_file file = {.path = path};
   wick_vectors vectors;

@@ -121,10 +121,10 @@ static uint32_t size_of_u32(uint32_t value) {
 // A section is written twice: first to measure it, then to the output.
 typedef struct section {
   uint8_t id;
-  span kept;        // its content after its first number
+  span kept;        // the section's content after its first number
   uint32_t number;  // the new first number
   bool has_prefix;  // for memories: one memory without a maximum
-  uint64_t added;   // number of bytes after it
+  uint64_t added;   // number of bytes added after that content
 } section;
 
 static uint64_t content_bytes(const section *one) {
@@ -143,7 +143,7 @@ static uint32_t pages_of(uint64_t bytes) {
 }
 
 // Returns the size of the segment: its head (1 + 1 + 5 + 1 bytes for mode and address, then the
-// size) and its data.
+// size), and its data.
 static uint64_t segment_bytes(const embed_job *job) {
   return 3 + NUMBER_BYTES + size_of_u32((uint32_t)job->file_bytes) + job->file_bytes;
 }

@@ -128,7 +128,7 @@ typedef struct type_sum {
 
 enum { TYPES_MAX = 64 };
 
-// Sorted by GGML's type numbers.
+// Sums the tensors by type, sorted by GGML's type numbers.
 static size_t sum_types(const wick_engine *engine, type_sum sums[TYPES_MAX]) {
   size_t count = 0;
   wick_tensor_info tensor;

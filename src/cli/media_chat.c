@@ -9,7 +9,7 @@
 #include "cli/media_input.h"
 
 static const char *const TYPES[] = {"image", "audio"};  // by media_kind
-// A question that no user asks: a private-use character.
+// A question that no user would ask: a private-use character.
 static const char PROBE[] = "\xee\x80\x80";
 enum { NO_MEDIA = 2, MARKER_BYTES_MAX = 256 };
 
@@ -128,7 +128,7 @@ static bool begins_with(const int32_t *tokens, size_t count, const int32_t *want
   return count >= wanted_count && memcmp(tokens, wanted, wanted_count * sizeof *tokens) == 0;
 }
 
-// *is_found: whether the marker's tokens occur in a conversation with one part.
+// Stores the tokens of the marker. *is_found: whether they occur in a conversation with one part.
 static exit_code take_marker(media_chat *chat, wick_engine *engine, const probe *probe,
                              const char *marker, bool *is_found) {
   wick_error error;

@@ -24,9 +24,9 @@ typedef struct model_source {
   int fd;                     // NONE: no file is open
   uint32_t file;              // index among the files of a split model
   uint64_t position_bytes;
-  bool is_regular;         // has a size and can be read at any offset
+  bool is_regular;         // the file has a size and can be read at any offset
   uint8_t *piece;          // PIECE_BYTES
-  wick_reader reader;      // for tables outside memory
+  wick_reader reader;      // for tables that stay in the file
   struct timespec newest;  // latest modification time of the files when they were loaded
 } model_source;
 
@@ -139,7 +139,7 @@ static bool is_loaded(const wick_engine *engine) {
   return state.is_complete;
 }
 
-// Reads one range that the engine requested. From a pipe, it reads the next piece instead.
+// Reads one range that the engine requested. For a pipe, reads the next piece instead.
 static exit_code feed_range(model_source *source, wick_engine *engine, uint64_t offset_bytes,
                             uint64_t length_bytes) {
   if (!source->is_regular) return feed_piece(source, engine, PIECE_BYTES);

@@ -1,5 +1,5 @@
 // cli/perplexity.c — measures how well a model predicts text, and how far its distribution diverges
-// from that of another run (with different KV types or weights), token by token.
+// from the distribution of another run (with different KV types or weights), token by token.
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,7 +51,7 @@ typedef struct perplexity_sums {
   double nll_nats;
   size_t count;          // number of tokens in all windows
   uint64_t reported_us;  // when progress was last reported
-  const char *failure;   // why it failed, or NULL
+  const char *failure;   // why the measurement failed, or NULL
   const adapter_files *adapters;
 } perplexity_sums;
 
@@ -185,7 +185,7 @@ static exit_code tokenize_text(wick_engine *engine, const input_text *source, ui
   return EXIT_USAGE;
 }
 
-// Returns the token that the model requires before every text. An empty text is tokenised as this
+// Returns the token that the model requires before every text. An empty text is tokenized as this
 // token and the token required after every text, if the model has them.
 static int32_t find_bos(wick_engine *engine) {
   enum { SAMPLE_TOKENS = 8 };

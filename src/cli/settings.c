@@ -48,9 +48,9 @@ size_t settings_list(model_settings *settings, uint32_t which, args_option *opti
   return count;
 }
 
-// Returns the kernels that the environment variable WICK_CPU selects, or the best ones. Returns
-// NULL after printing a message if no kernels have this name. (A WebAssembly module has kernels for
-// only one kind of processor.)
+// Returns the name of the kernels that the environment variable WICK_CPU selects, or of the best
+// kernels. Returns NULL after printing a message if no kernels have this name. (A WebAssembly
+// module has kernels for only one kind of processor.)
 static const char *choose_kernels(void) {
 #ifndef __wasm__
   const char *wanted = getenv("WICK_CPU");

@@ -1,5 +1,5 @@
-// cli/template.c — renders a conversation as a prompt with the model's chat template, or with a
-// different one. Needs a vocabulary, but no weights.
+// cli/template.c — renders a conversation as a prompt with the model's chat template or a different
+// template. Needs a vocabulary, but no weights.
 #include <stdio.h>
 #include <string.h>
 

@@ -196,7 +196,7 @@ bool dfa_holds(const dfa *set, const uint8_t *text, size_t size_bytes) {
   return set->accepts[state];
 }
 
-// ---- minimization ----
+// ---- minimisation ----
 
 enum { MINIMISE_EDGES_MAX = 16384, MINIMISE_ROUNDS_MAX = 64 };
 
@@ -443,7 +443,7 @@ typedef struct subsets {
   uint32_t walk, count;            // `count` of `list`
   uint32_t end, next;              // indices of sets
   dfa_maker maker;
-  const dfa *made;  // before minimization
+  const dfa *made;  // before minimisation
   state_parter *parter;
 } subsets;
 

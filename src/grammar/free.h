@@ -12,7 +12,7 @@ typedef struct free_mark {
 } free_mark;
 
 // If several markers end at the same byte, the first one counts; if one is a prefix of another, the
-// shorter one counts. `starts` are recognized only at the beginning of the text. White space and
+// shorter one counts. `starts` are recognised only at the beginning of the text. White space and
 // semicolons may precede them, and white space may follow the brackets and colons inside them.
 typedef struct free_text {
   const free_mark *marks, *starts;

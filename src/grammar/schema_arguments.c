@@ -150,7 +150,7 @@ static uint32_t set_with(schema_compiler *c, uint32_t set, schema_term term) {
   return schema_set(c, terms, count + 1);
 }
 
-// Returns the set of values that are not strings; 0 if a parser would recognize none of them.
+// Returns the set of values that are not strings; 0 if a parser would recognise none of them.
 static uint32_t other_values(schema_compiler *c, uint32_t set, uint32_t said) {
   static const uint32_t BITS[][2] = {{TYPE_NULL, SAID_NULL},     {TYPE_TRUE, SAID_BOOLEAN},
                                      {TYPE_FALSE, SAID_BOOLEAN}, {TYPE_NUMBER, SAID_NUMBER},

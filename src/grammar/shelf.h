@@ -40,7 +40,7 @@ typedef struct grammar_shelf {
   uint64_t slow_ones[SHELF_SLOW_MAX];  // hashes of grammars that need SHELF_QUICK_SLICES or more
   uint32_t slow_count;
   vocabulary_trie *trie;  // NULL: no grammar was requested yet
-  void *reserve;          // memory for tokenising short strings while requests run
+  void *reserve;          // memory for tokenizing short strings while requests run
   constraint *constraints;
   uint64_t clock;
 } grammar_shelf;

@@ -73,8 +73,8 @@ static const struct {
     {GGML_TYPE_NVFP4, 0, 0},
 };
 
-// Draws random codes with scales of the same size. Leaves out cases that the relaxed kernels pass
-// to other kernels: Inf and NaN, and the code -128 of Q8_0.
+// Draws random codes with scales of the same size. Excludes cases that the relaxed kernels pass to
+// other kernels: Inf and NaN, and the code -128 of Q8_0.
 static void draw_block(uint32_t type, uint32_t bytes, uint32_t *state, uint8_t *block) {
   uint32_t offset = 0, count = 1;
   for (uint32_t i = 0; i < bytes; i++) {
@@ -111,7 +111,8 @@ typedef struct product_case {
   kernel_matrix matrix;
 } product_case;
 
-// Makes the case of a type. Returns false if it does not fit, which does not happen for any type.
+// Makes the case of a type. Returns false if the matrix does not fit, which does not happen for any
+// type.
 static bool product_make(product_case *p, uint32_t type, const kernel_table *kernels) {
   const kernel_type_ops *ops = &kernels->types[type];
   const ggml_type_facts *facts = type_facts(type);
@@ -148,7 +149,7 @@ static void product_run(product_case *p, const kernel_table *kernels, uint32_t t
 }
 
 // Computes rounded[cols]: x as the kernels use it, that is, converted to codes of activations and
-// back if they use codes.
+// back if the kernels use codes.
 static void product_round(product_case *p, const kernel_type_ops *ops, const float *x,
                           float *rounded) {
   const uint32_t cols = p->matrix.cols;
@@ -208,7 +209,7 @@ typedef struct attention_case {
   kernel_page pages[PAGES];
 } attention_case;
 
-// Makes the case. halves: the F16 operations; pages are F16 until they are encoded.
+// Makes the case. halves: the operations of F16, because pages are F16 until they are encoded.
 static void attention_make(attention_case *a, const kernel_kv_ops *keys,
                            const kernel_kv_ops *values, const kernel_kv_ops *halves) {
   uint32_t state = STATE_FIRST;
@@ -350,7 +351,8 @@ static wick_status check_rows(const kernel_table *kernels, wick_error *error) {
 
 // ---- recurrent mixers ----
 
-// One more channel, and one more column of the state, than the kernels process at a time.
+// The numbers of channels and columns leave a remainder of one, because kernels process several at
+// a time.
 enum { STEPS = 5, TAPS = 4, CHANNELS = 2 * KERNEL_CONV_CHANNELS + 1, KEY_DIM = 6, VALUE_DIM = 37 };
 
 // Computes out: y, then the state.

@@ -168,8 +168,8 @@ static float largest(const v128_t of[4]) {
   return wasm_f32x4_extract_lane(most, 0);
 }
 
-// Returns the scales of a block of a page. `room`: receives a copy with 0 for tokens that do not
-// count.
+// Returns the scales of a block of a page. If some tokens do not count, they are a copy in `room`
+// with 0 for these tokens.
 static const float *page_scales(const kv_q8_block *block, const kernel_page *page, float *room) {
   if (page->last - page->first == TOKENS) return block->scales;
   for (uint32_t t = 0; t < TOKENS; t++) {
@@ -230,8 +230,8 @@ static int32_t make_factors(const float *p, const float *scales, uint32_t tokens
   return -KV_CODE_BIAS * (wasm_i32x4_extract_lane(sum, 0) + wasm_i32x4_extract_lane(sum, 1));
 }
 
-// Computes acc[heads][8 dims] += the sums of one strip times `unit`; the last 4 dims only if they
-// exist.
+// Computes acc[heads][8 dims] += the sums of one strip times `unit`; the last 4 dims are only added
+// if they exist.
 SIMD_INLINE void strip_values(const step_blocks *blocks, uint32_t d, bool is_whole,
                               const code_factors *from, v128_t unit, float *acc, uint32_t dims,
                               uint32_t heads) {

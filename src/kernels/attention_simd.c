@@ -20,7 +20,7 @@ enum { STEP = KERNEL_STEP_TOKENS };
 #define F16_SIZE 0x1p112f
 
 // Loads the last 4 dims of a row whose number of dims is not a multiple of 8; d is the first of
-// them.
+// these dims.
 static void f16_load_4(const uint16_t *row, uint32_t d, float *to) {
   wasm_v128_store(to, simd_f16_tiny(wasm_u32x4_load16x4(row + d), 0));
 }
@@ -146,7 +146,7 @@ typedef struct strip_rows {
 
 // Computes out[h][8] += sum over i of x[h][i] * halves[i][column to column + 7]. `heads` is a
 // compile-time constant. Each iteration handles one row: V8 unrolls such a loop itself and
-// interleaves the sums. If the rows were unrolled here, it would put all products of a sum one
+// interleaves the sums. If the rows were unrolled here, V8 would put all products of a sum one
 // after the other.
 SIMD_INLINE void strip_add(const strip_rows *rows, uint32_t column, float *out, size_t out_stride,
                            uint32_t heads, simd_flavor flavor) {
@@ -388,7 +388,7 @@ SIMD_INLINE void step_scores(const float *q, uint32_t dims, uint32_t heads,
   }
 }
 
-// Adds values of `heads` heads for one piece of V with V_DIMS dims, or with 4.
+// Adds values of `heads` heads for one piece of V which has V_DIMS dims, or 4.
 SIMD_INLINE void piece_values(const float *v, size_t v_stride, uint32_t count, const float *p,
                               uint32_t first, uint32_t last, uint32_t heads, float *acc,
                               size_t acc_stride, simd_flavor flavor) {
@@ -413,7 +413,7 @@ SIMD_INLINE void piece_values(const float *v, size_t v_stride, uint32_t count, c
   }
 }
 
-// Adds the last 4 dims of F16's V rows if their number is not a multiple of 8. Overwrites p.
+// Adds the last 4 dims of F16's V rows if the number of dims is not a multiple of 8. Overwrites p.
 SIMD_INLINE void f16_last_values(float *acc, uint32_t dims, uint32_t heads, const kernel_page *page,
                                  float *p, simd_flavor flavor) {
   const uint32_t d = dims / 8 * 8;
@@ -427,7 +427,8 @@ SIMD_INLINE void f16_last_values(float *acc, uint32_t dims, uint32_t heads, cons
   piece_values(v[0], 4, 4, p, page->first, page->last, heads, acc + d, dims, flavor);
 }
 
-// Adds the values, F32 in pieces of V_DIMS dims and the end in pieces of 4. May overwrite p.
+// Adds the values: F32 in pieces of V_DIMS dims, and the remaining dims in pieces of 4. May
+// overwrite p.
 SIMD_INLINE void step_values(float *acc, uint32_t dims, uint32_t heads, const kernel_page *pages,
                              uint32_t count, kernel_kv_type type, float *p, reading_ahead *ahead,
                              simd_flavor flavor) {

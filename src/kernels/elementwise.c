@@ -130,7 +130,7 @@ void gelu_erf_mul_scalar(float *gate, const float *up, uint32_t n) {
   }
 }
 
-// These are so simple that compilers vectorize them automatically.
+// These functions are so simple that compilers vectorise them automatically.
 
 void relu_mul(float *x, const float *up, uint32_t n) {
   for (uint32_t i = 0; i < n; i++) {

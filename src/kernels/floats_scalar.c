@@ -1,5 +1,5 @@
 // kernels/floats_scalar.c — F32, F16 and BF16: rows as floats, and the products that are the
-// reference for the SIMD kernels. Code that SIMD kernels replace is optimized for size.
+// reference for the SIMD kernels. Code that SIMD kernels replace is optimised for size.
 #include "kernels/act.h"
 #include "kernels/families.h"
 #include "kernels/floats.h"

@@ -99,7 +99,7 @@ SIMD_INLINE void float_tile(const float *weights, uint32_t count, const float *x
 
 #else
 
-// Adds `count` columns: the first column of `weights` and every second one after it. weights:
+// Adds `count` columns: the first column of `weights` and every second column after it. weights:
 // [column][8 rows]. x: [column][token]. sums: [token][8 rows].
 SIMD_INLINE void float_tile(const float *weights, uint32_t count, const float *x, float *sums,
                             uint32_t tokens, simd_flavor flavor) {

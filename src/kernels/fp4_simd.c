@@ -8,7 +8,7 @@
 #ifdef WICK_SIMD128
 
 // Computes the bits of 2^(exponent - 128). As an integer, (e - 1) << 23 is less than (e + 1) << 21
-// only for the exponents 0 and 1, where the latter has the bits of their subnormals.
+// only for the exponents 0 and 1, where the latter has the bits of the subnormal scales.
 SIMD_INLINE void mxfp4_super(const uint8_t *record, strip_super *super) {
   const v128_t both = wasm_u32x4_load16x4(record);
   for (uint32_t h = 0; h < 2; h++) {

@@ -53,7 +53,7 @@ static void codes_unpack(void) {
 }
 
 void grids_unpack(void) {
-  static _Atomic uint32_t state;  // 1: a thread is unpacking, 2: all are unpacked
+  static _Atomic uint32_t state;  // 1: a thread is unpacking, 2: all grids are unpacked
   uint32_t none = 0;
   if (atomic_load(&state) == 2) return;
   if (!atomic_compare_exchange_strong(&state, &none, 1)) {

@@ -1,4 +1,4 @@
-// kernels/grids.c — IQ1, IQ2 and IQ3: codes are points of a grid, for 8 or 4 columns at once.
+// kernels/grids.c — IQ1, IQ2 and IQ3: a code is a point of a grid, for 8 or 4 columns at once.
 // Blocks and grids are defined in ggml-common.h, arithmetic in ggml-quants.c (both of ggml). All
 // scales are exact products, so their order does not matter.
 #include "kernels/file_blocks.h"
@@ -32,7 +32,7 @@ static void signed_store(uint64_t codes, uint32_t sign_bits, int8_t out[8]) {
   memcpy(out, &codes, sizeof codes);
 }
 
-// Returns all eight signs. 7 bits are stored; the eighth makes the number of set bits even.
+// Returns all eight signs. 7 bits are stored; the eighth bit makes the number of set bits even.
 static uint32_t even_signs(uint32_t seven) {
   return seven | ((uint32_t)__builtin_popcount(seven) & 1) << 7;
 }

@@ -46,7 +46,7 @@ static const kernel_table table_simd128 = {
 
 #if defined(WICK_SIMD128) && !(defined(WICK_RELAXED) && defined(__wasm_simd128__))
 #define HAS_LONG 1
-// Bit-identical results, using instructions that ARM has. x86 would need more instructions.
+// Results are bit-identical, but use instructions that ARM has; x86 would need more instructions.
 static const kernel_table table_long = {
     .name = SIMD128_TABLE "-long",
     TABLE_TYPES_USUAL(simd128, simd128, simd128, long, long),
@@ -109,7 +109,7 @@ static int32_t dot_of(int8_t x, int8_t code) {
 }
 
 // Selects a table by this CPU's result of a dot of four products with an operand of more than 7
-// bits: 4 * 127 * 255 if it is one instruction with unsigned codes; -4 * 127 if it is one
+// bits: 4 * 127 * 255 if the dot is one instruction with unsigned codes; -4 * 127 if it is one
 // instruction with signed codes; 2 * 32767 if it consists of pairs, which saturate at 16 bits, as
 // on x86 without VNNI.
 static const kernel_table *best_of_relaxed(void) {

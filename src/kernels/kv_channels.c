@@ -52,11 +52,11 @@ static channel_range range_of(const channel_source *from, uint32_t dim) {
   return (channel_range){f32_of_order(least), f32_of_order(most)};
 }
 
-// Returns the upper half of the smallest float that is at least `value` and has no other bits.
+// Returns the upper half of the smallest float that is at least `value` and whose lower half is 0.
 static uint32_t half_above(float value) { return (bits_of_f32(value) + 0xffffu) >> 16; }
 
 // The range of a type's codes: above the offset of their channel, which is then the smallest value,
-// or on both sides of it.
+// or on both sides of the offset.
 typedef struct code_range {
   int32_t least, most;
 } code_range;
@@ -105,14 +105,15 @@ static int32_t code_of(float above, float inverse, code_range codes) {
   return (int32_t)(scaled < 0 ? scaled - 0.5f : scaled + 0.5f);
 }
 
-// The parts of a block that both types have; codes are stored as in C8.
+// The parts of a block that C8 and C4 have in common; codes are stored as in C8.
 typedef struct channel_block {
   int16_t *offsets;
   uint8_t *scales;
   int8_t *codes;
 } channel_block;
 
-// Encodes block `index` of a page. units: bits that are stored in the lowest bits of its offsets.
+// Encodes block `index` of a page. units: bits that are stored in the lowest bits of the block's
+// offsets.
 static void encode_block(const channel_source *from, uint32_t index, uint32_t head_dim,
                          uint32_t units, code_range codes, const channel_block *block) {
   const float step = f32_of_bits(units & 0xffff0000u), unit = f32_of_bits(units << 16);
@@ -248,8 +249,8 @@ void kv_rotate(float *row, uint32_t head_dim) {
 
 size_t kv_r4_bytes(uint32_t head_dim) { return kv_q4_bytes(head_dim); }
 
-// Writes a row. Blocks of 32 values do not cross the ends of rotated blocks except for the last
-// ones, so pieces are whole blocks of both.
+// Writes a row. Blocks of 32 values do not cross the ends of rotated blocks, except for the last
+// rotated blocks, so pieces are whole blocks of both kinds.
 uint32_t kv_r4_v_write(void *page, uint32_t slot, const float *row, uint32_t head_dim) {
   float x[KV_ROTATED_MOST];
   uint32_t bad = 0;

@@ -14,7 +14,7 @@ size_t kv_q4_bytes(uint32_t head_dim) { return kv_blocks(head_dim) * sizeof(kv_q
 // One function handles K and V, because little time is spent here.
 #define ONE_BODY __attribute__((noinline, minsize))
 
-// Returns the position of a code: kv_k_code_at, kv_v_code_at.
+// Returns the position of a code: kv_k_code_at or kv_v_code_at.
 typedef uint32_t code_at_function(uint32_t dim, uint32_t slot);
 
 // Copies block `index` of a row, padded.

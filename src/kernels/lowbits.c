@@ -1,6 +1,6 @@
 // kernels/lowbits.c — Q2_K and Q3_K: layouts and scalar reference. The records are described in
-// lowbits.h, the file's blocks in ggml-common.h. In both, column c of 256 has its 2 bits in qs[c /
-// 128 * 32 + c % 32] at 2 * (c % 128 / 32), and belongs to sub-block c / 16.
+// lowbits.h, the file's blocks in ggml-common.h. In both types, column c of 256 has its 2 bits in
+// qs[c / 128 * 32 + c % 32] at 2 * (c % 128 / 32), and belongs to sub-block c / 16.
 #include "kernels/lowbits.h"
 
 #include "kernels/blocks.h"
@@ -58,7 +58,7 @@ static void q2_k_load(const uint8_t *bytes, uint32_t row, uint32_t part_index, b
 }
 
 // Returns the 6-bit sub-scale of sub-block s: low nibbles in 8 bytes, then the high pairs of bits
-// in 4.
+// in 4 bytes.
 static uint8_t q3_k_sub_of_file(const uint8_t *scales, uint32_t s) {
   const uint32_t low = scales[s % 8] >> (s / 8 * 4) & 15;
   const uint32_t high = scales[8 + s % 4] >> (s / 4 * 2) & 3;

@@ -70,7 +70,7 @@ SIMD_INLINE void q3_k_begin(const uint8_t *record, uint32_t part, v128_t state[2
   state[1] = wasm_v128_load(k->third[1]);
 }
 
-// Returns codes. `state` has the third bits of the codes: bits 0 to 3 of each byte are those of the
+// Returns codes. `state` has the third bits of the codes: bits 0 to 3 of each byte belong to the
 // step's groups.
 SIMD_INLINE void q3_k_codes(const uint8_t *record, uint32_t part, uint32_t step, uint32_t half,
                             v128_t state[2], v128_t *codes) {

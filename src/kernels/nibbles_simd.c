@@ -16,8 +16,9 @@ SIMD_INLINE void nibbles_take(const uint8_t codes[4][32], uint32_t step, uint32_
   out[1] = wasm_v128_and(wasm_u16x8_shr(bytes, 4), mask);
 }
 
-// Loads the fifth bits of the codes. In each byte, bit 4 belongs to the code in the low nibble, bit
-// 0 to that in the high nibble. After a step the bytes are shifted right by one for the next step.
+// Loads the fifth bits of the codes. In each byte, bit 4 belongs to the code in the low nibble, and
+// bit 0 to the code in the high nibble. After a step, the bytes are shifted right by one for the
+// next step.
 SIMD_INLINE void fifth_begin(const uint8_t fifth[32], v128_t state[2]) {
   state[0] = wasm_v128_load(fifth);
   state[1] = wasm_v128_load(fifth + 16);

@@ -66,13 +66,13 @@ void conv_simd128(const kernel_conv *conv, uint32_t channel_first, uint32_t chan
 // ---- gated delta rule ----
 
 // DELTA_COLUMNS: columns whose sums are on the stack. DELTA_STRIP: vectors whose sums stay in
-// registers while rows of the state are read. DELTA_NEXT_STRIP: the same if the sums of the next
-// token are also computed.
+// registers while rows of the state are read. DELTA_NEXT_STRIP: their number if the sums of the
+// next token are also computed.
 enum { DELTA_COLUMNS = 256, DELTA_STRIP = 4, DELTA_NEXT_STRIP = 2 };
 
 // The sums of columns while the rows of a token are read.
 typedef struct delta_sums {
-  float d[DELTA_COLUMNS];      // the token's addition, times its key
+  float d[DELTA_COLUMNS];      // the token's addition, which is multiplied by its key
   float known[DELTA_COLUMNS];  // S^T k of the next token
 } delta_sums;
 
@@ -168,8 +168,8 @@ static void token_begin(const float *v, float decay, float beta, uint32_t column
   }
 }
 
-// Computes up to DELTA_COLUMNS columns. The rows are read once for each token: one pass updates
-// them and computes the first sum of the next token.
+// Computes up to DELTA_COLUMNS columns. The rows are read once for each token: one pass updates the
+// rows and computes the first sum of the next token.
 static void some_columns(const kernel_delta *delta, uint32_t first, uint32_t columns) {
   delta_sums sums;
   memset(sums.known, 0, columns * sizeof(float));

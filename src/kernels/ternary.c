@@ -19,8 +19,8 @@ static void ternary_digits(const uint8_t *bytes, uint32_t count, uint32_t index,
   memcpy(out, &codes, count);
 }
 
-// Reads TQ1_0: 32 bytes with 5 digits for columns 0-159, 16 for 160-239, 4 with 4 digits for the
-// others, f16 scale. A byte's digits are 32, 16 and 4 columns apart.
+// Reads TQ1_0: 32 bytes with 5 digits for columns 0-159, 16 bytes for columns 160-239, 4 bytes with
+// 4 digits for the other columns, f16 scale. A byte's digits are 32, 16 and 4 columns apart.
 static void tq1_0_load(const uint8_t *record, uint32_t row, uint32_t part, block_part *out) {
   const uint8_t *block = file_block(record, row, TQ1_0_BYTES);
   out->scale = f32_of_f16(load_u16(block + 52));

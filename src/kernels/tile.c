@@ -9,8 +9,9 @@
 // into STREAMS ranges that are processed alternately, in chunks of TILE_PARTS parts.
 enum { STREAMS = 4, TILE_BATCH = 32, TILE_PARTS = 8 };
 
-// The number of tokens and groups that are multiplied in fours. Both are on the stack: activations,
-// copied into all lanes and one part long (20 KB), fit the L1 cache, and sums (64 KB) the L2 cache.
+// The number of tokens and groups that are multiplied in fours. Their data is on the stack:
+// activations, copied into all lanes and one part long (20 KB), fit into the L1 cache, and sums (64
+// KB) into the L2 cache.
 enum { FOURS_TOKENS_MIN = 32, FOURS_TOKENS_MAX = 64, FOURS_GROUPS = 32 };
 
 // ---- unpacked parts as a type ----
@@ -84,7 +85,7 @@ typedef void fours_kernel(const tile_part *part, const four_act *act, uint32_t f
 struct tile_kernels {
   simd_flavor flavor;
   tile_strip *by_kind[6];  // pairs of tokens, [block_kind]
-  fours_kernel *fours[6];  // NULL: none
+  fours_kernel *fours[6];  // NULL: the kind has no fours
 };
 
 #define TILE_KERNELS(variant, flavor_, fours_signed)                                      \
@@ -190,8 +191,8 @@ SIMD_INLINE void rows_copy(float *to, const float *from, uint32_t rows) {
   for (uint32_t r = 0; r < rows; r++) to[r] = from[r];
 }
 
-// Copies the sums of each group to y; groups are `stride` rows apart, starting at `row`. It
-// proceeds token by token, because y is likely to be in memory and the sums in a cache.
+// Copies the sums of each group to y; groups are `stride` rows apart, starting at `row`. Copies
+// token by token, because y is likely to be in memory and the sums are in a cache.
 static __attribute__((noinline)) void sums_store(const tile_job *job, const strip_job *strip,
                                                  uint32_t row, uint32_t groups, uint32_t stride,
                                                  uint32_t token) {
@@ -376,7 +377,7 @@ static uint32_t count_tokens(const tile_job *job, uint32_t left, bool *go_by_fou
   }
   if (*go_by_fours) return left < FOURS_TOKENS_MAX ? left : FOURS_TOKENS_MAX;
   const uint32_t count = left < TILE_BATCH ? left : TILE_BATCH;
-  // with the type's own strips, a single odd token is faster on its own
+  // with the type's own strips, a single odd token is faster separately
   return count > 1 && count <= strip_tokens ? count & ~1u : count;
 }
 

@@ -1,11 +1,11 @@
-// lab/convoy.c — wick-lab convoy MODEL: measures how much slower short requests become if long ones
-// are served at the same time. The short requests run twice with the same arrivals: alone, and
-// after the long ones, which all arrive at the beginning.
+// lab/convoy.c — wick-lab convoy MODEL: measures how much slower short requests become if long
+// requests are served at the same time. The short requests run twice with the same arrivals: alone,
+// and with long requests that all arrive at the beginning.
 //
 // A short request is blocked while the first token of its prompt has not been processed and prompts
 // of long requests are waiting or being processed. The blocked time is at most its extra wait
 // compared with the run alone, because waiting for other short requests is not caused by the long
-// ones. Fragmentation is counted over pages that contain tokens. Space that is reserved for the
+// requests. Fragmentation is counted over pages that contain tokens. Space that is reserved for the
 // rest of a prompt will be filled, and is reported separately (as in Kwon et al. 2023).
 #include <stdlib.h>
 
@@ -77,8 +77,8 @@ static double wait_ms(const workload_item *item) {
 }
 
 // Returns the time during which the request waited while prompts of long requests were waiting or
-// being processed. The long requests arrive together at the beginning, so this ends with the last
-// of their prompts.
+// being processed. The long requests arrive together at the beginning, so this time ends with the
+// last of their prompts.
 static double overlap_ms(const workload *requests, const workload_item *item) {
   uint64_t end_us = 0;
   for (size_t i = 0; i < requests->count; i++) {

@@ -24,7 +24,7 @@ typedef struct media_bench {
   uint8_t *rgb;
   float *samples, *rows;
   uint64_t prepare_us;            // time for resizing or for computing spectra
-  uint64_t slice_us, slice_macs;  // the longest slice of all runs, and the largest slice
+  uint64_t slice_us, slice_macs;  // the longest time and the largest size of a slice in all runs
   wick_error error;
 } media_bench;
 

@@ -1,6 +1,6 @@
 // lab/saturation.c — wick-lab saturation MODEL: tests the engine under load. A chain of short
 // requests runs, each starting when the previous one has ended: first alone, then alongside similar
-// requests that arrive at half the rate that the engine served without load.
+// requests that arrive at half the rate at which the engine served them without load.
 #include <stdlib.h>
 
 #include "lab/lab.h"

@@ -1,9 +1,9 @@
 // lab/serve.c — wick-lab serve MODEL: requests of several classes arrive at fixed times, even if
-// the engine does not keep up. The report shows how many were served well, and how fast.
+// the engine does not keep up. The report shows how many requests were served well, and how fast.
 //
-// A request was served well if its first token arrived within one limit and the mean gap between
-// its tokens was within another. Goodput is the number of such requests per second (Zhong et al.
-// 2024, DistServe).
+// A request was served well if the time to its first token and the mean gap between its tokens were
+// within their limits. Goodput is the number of such requests per second (Zhong et al. 2024,
+// DistServe).
 #include "lab/lab.h"
 #include "lab/run_report.h"
 

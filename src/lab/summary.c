@@ -14,7 +14,7 @@ static wick_status summarize_ttft(const bench_series *ttft, double *scratch, ben
   const double *values = ttft->values;
   wick_status status = stat_percentile(values, ttft->count, 500, scratch, &out->ttft_ms_p50);
   if (status != WICK_OK) return status;
-  // The other statistics cannot fail if the first has not failed.
+  // The other statistics cannot fail if the first one has succeeded.
   stat_percentile(values, ttft->count, 950, scratch, &out->ttft_ms_p95);
   stat_percentile(values, ttft->count, 990, scratch, &out->ttft_ms_p99);
   stat_percentile(values, ttft->count, 999, scratch, &out->ttft_ms_p999);

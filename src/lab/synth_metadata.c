@@ -50,8 +50,8 @@ static void add_rope(synth_keys *keys) {
   const uint32_t flags = keys->shape->flags;
   add_f32(keys, "rope.freq_base", keys->shape->rope_theta);
   if ((flags & SYNTH_HAS_QUARTER_ROPE) != 0) {
-    static const int32_t SECTIONS[4] = {11, 11, 10, 0};  // of 32 pairs; for text, all rotate in the
-                                                         // same way
+    static const int32_t SECTIONS[4] = {
+        11, 11, 10, 0};  // of 32 pairs; for text, all pairs rotate in the same way
     gguf_writer_add_array(keys->writer, own_key(keys, "rope.dimension_sections"), GGUF_I32,
                           SECTIONS, 4);
   }

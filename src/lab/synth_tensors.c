@@ -223,8 +223,8 @@ static void set_vector(synth_tensor *tensor, synth_content content, uint64_t val
   set_values(tensor, content, values, 0);
 }
 
-// Returns the deviation with which rows of length `cols` preserve the magnitude of the vector that
-// they multiply.
+// Sets the standard deviation with which rows of length `cols` preserve the magnitude of the vector
+// that they multiply.
 static void set_matrix(synth_tensor *tensor, uint64_t cols, uint64_t rows) {
   tensor->content = SYNTH_MATRIX;
   tensor->dim_count = 2;

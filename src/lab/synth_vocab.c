@@ -46,8 +46,9 @@ static void append_pair(piece *to, uint32_t index) {
   append_letter(to, index);
 }
 
-// Gets the two halves of merge `index`, which are bytes or earlier merges: space + letter, then
-// pairs of letters, space + letter + pair, pairs of pairs (456,976: more than any vocabulary).
+// Gets the two halves of merge `index`, which are bytes or earlier merges. Merges are, in this
+// order: space + letter, pairs of letters, space + letter + pair, pairs of pairs (456,976, which is
+// more than any vocabulary).
 static void merge_at(uint32_t index, piece *left, piece *right) {
   enum { PAIRS = LETTERS * LETTERS, WORDS = LETTERS * PAIRS };
   *left = (piece){0};
@@ -102,7 +103,8 @@ static void add_merges(gguf_writer *writer, uint32_t vocab) {
   }
 }
 
-// If memory runs out they are omitted, and readers then treat all tokens as normal ones.
+// Adds the kinds of the tokens. If memory runs out, they are omitted, and readers then treat all
+// tokens as normal ones.
 static void add_kinds(gguf_writer *writer, uint32_t vocab, memory_gate *memory) {
   int32_t *kinds = memory_alloc_array(memory, vocab, sizeof *kinds);
   if (kinds == NULL) return;

@@ -22,7 +22,7 @@ static workload_class known_class(uint32_t index) {
   return index < sizeof known / sizeof known[0] ? known[index] : (workload_class){.share = 0};
 }
 
-// Reads digits; returns false if there are none or too many.
+// Reads digits; returns false if there are no digits or too many.
 static bool read_number(const char **at, uint32_t *out) {
   char *end;
   if (**at < '0' || **at > '9') return false;
@@ -32,7 +32,7 @@ static bool read_number(const char **at, uint32_t *out) {
   return *out > 0;
 }
 
-// Reads a known name, or "IN/OUT". *at moves past it.
+// Reads a known name, or "IN/OUT". Moves *at past the class.
 static bool read_class(const char **at, workload_class *class) {
   const size_t size = strcspn(*at, ":,");
   for (uint32_t i = 0; (*class = known_class(i)).share != 0; i++) {

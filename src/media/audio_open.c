@@ -1,5 +1,5 @@
 // media/audio_open.c — reads the settings and weights of an audio encoder (weights.h), and rejects
-// invalid ones.
+// invalid files.
 #include "base/text.h"
 #include "media/audio.h"
 

@@ -208,7 +208,7 @@ static void gate_row(const row_job *job, uint32_t row, uint32_t thread) {
   job->encoding->model->kernels->sigmoid_mul(x, x + job->width, job->width);
 }
 
-// Computes the row after the convolution over time, its norm and the activation.
+// Computes a row of the convolution over time, then the norm and the activation.
 static void convolve_row(const row_job *job, uint32_t row, uint32_t thread) {
   const media_encoding *encoding = job->encoding;
   const media_model *model = encoding->model;

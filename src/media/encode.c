@@ -409,7 +409,7 @@ static void run_conformer(media_encoding *encoding) {
   conformer_add_classes(encoding);
 }
 
-// Granite: passes the features, then the last rows, through the Q-Former.
+// For Granite, passes the features, then the last rows, through the Q-Former.
 static void finish_granite(media_encoding *encoding) {
   const media_model *model = encoding->model;
   const float *from = encoding->hidden;

@@ -9,8 +9,8 @@ static bool is_space(uint8_t byte) {
   return byte == ' ' || byte == '\t' || byte == '\r' || byte == '\n';
 }
 
-// Reads the next number of a header, skipping whitespace and comments. Returns false if there is
-// none.
+// Reads the next number of a header, skipping whitespace and comments. Returns false if no number
+// follows.
 static bool ppm_number(const uint8_t *bytes, size_t size_bytes, size_t *at, uint32_t *out) {
   enum { DIGITS_MAX = 9 };
   while (*at < size_bytes && (is_space(bytes[*at]) || bytes[*at] == '#')) {

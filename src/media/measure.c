@@ -3,7 +3,7 @@
 #include "media/encode.h"
 #include "media/sound.h"
 
-// The shorter side of an image: an image whose sides are this and four times this long has
+// The shorter side of an image: an image whose other side is four times as long has
 // IMAGE_PIXELS_MAX pixels.
 enum { SIDE_MAX = 1 << 13, SIDE_MIN = 32 };
 
@@ -35,7 +35,7 @@ static wick_status plan_input(const input *of, uint32_t size, media_plan *plan, 
   return media_plan_image(of->model, size * of->across, size * of->down, plan, error);
 }
 
-// Sets *fits to whether the input has at most rows_max rows.
+// Sets *fits if the input has at most rows_max rows.
 static wick_status look(const input *of, uint32_t size, uint32_t rows_max, bool *fits,
                         wick_error *error) {
   media_plan plan;
@@ -45,7 +45,7 @@ static wick_status look(const input *of, uint32_t size, uint32_t rows_max, bool 
   return status == WICK_E_NOMEM ? status : WICK_OK;
 }
 
-// Finds the largest size that fits, or else the smallest size.
+// Finds the largest size that fits, or the smallest size if none fits.
 static wick_status find_largest(const input *of, uint32_t rows_max, uint32_t *size,
                                 wick_error *error) {
   uint32_t least = of->kind == MEDIA_AUDIO ? 1 : SIDE_MIN;

@@ -1,5 +1,5 @@
 // media/qformer.c — Granite's projector (Li et al. 2023, "BLIP-2"): a few learned queries attend to
-// each window of rows. A norm follows each part.
+// each window of rows. A norm follows each attention and feed-forward.
 #include <string.h>
 
 #include "base/math.h"

@@ -133,7 +133,7 @@ struct image_fitting {
   image_pass passes[PASSES_MAX];
   uint32_t count, pass;   // index of the current pass
   uint32_t row;           // the pass's next row
-  image_view in;          // input of the pass, except for the first one
+  image_view in;          // input of every pass except the first one
   uint8_t *owned, *made;  // input and output image, if owned by the pass
   uint8_t *last;          // output of the last pass
   size_t last_stride_bytes;
@@ -297,7 +297,7 @@ wick_status image_fit_begin(memory_gate *memory, uint32_t width, uint32_t height
   return WICK_OK;
 }
 
-// Returns the input row from which a pass computes a row, or NULL if it uses several.
+// Returns the input row from which a pass computes a row, or NULL if it uses several rows.
 static const uint8_t *row_in(const image_fitting *fitting) {
   if (is_down(&fitting->passes[fitting->pass])) return NULL;
   return fitting->in.rgb + fitting->row * fitting->in.stride_bytes;

@@ -96,7 +96,8 @@ void rows_multiply(media_encoding *encoding, const media_linear *linear, const f
   for (uint32_t row = 0, some; row < count; row += some) {
     const uint32_t left = count - row;
     some = left < most ? left : most;
-    // kernels are slower with few rows, so the last rows are halved rather than leaving a few
+    // kernels are slower with few rows, so the remaining rows are divided into halves instead of
+    // leaving a few
     const bool leaves_few = left > most && left - most < ROWS_TOGETHER / 2;
     if (leaves_few && most >= ROWS_TOGETHER) some = left / 2;
     multiply_block(encoding, linear, x + row * x_stride, x_stride, some, y + row * y_stride,

@@ -12,7 +12,7 @@ static const double PI = 3.14159265358979323846;
 
 // ---- frames ----
 
-// Returns how many samples before the recording frame 0 begins.
+// Returns the number of samples by which frame 0 begins before the recording.
 static int64_t lead_of(const sound_front *front) {
   return front->ends == ENDS_PIECES ? PIECE_LEAD : front->transform / 2;
 }
@@ -41,7 +41,7 @@ sound_shape sound_measure(const sound_front *front, uint64_t samples) {
 }
 
 // Returns the number of frames of a chunk, before they are padded and stacked; *first is the first
-// of them.
+// frame.
 static uint64_t chunk_range(const sound_front *front, uint64_t samples, uint32_t chunk,
                             uint64_t *first) {
   const sound_shape shape = sound_measure(front, samples);

@@ -1,5 +1,5 @@
 // media/vision_open.c — reads the settings and weights of an image encoder (weights.h), and rejects
-// invalid ones.
+// invalid files.
 #include <string.h>
 
 #include "base/hash.h"
@@ -78,7 +78,7 @@ static bool read_shape(weight_reader *reader) {
     return false;
   }
   if (!metadata_epsilon(reader)) return false;
-  // InternViT 6B, whose file does not specify this
+  // InternViT 6B, whose file does not specify these properties
   const bool is_large = model->width == 3200 && model->layer_count == 45;
   model->has_rms_norms =
       model->kind->has_rms_norms || (model->kind->sizing == SIZING_CANDIDATES && is_large);
@@ -371,7 +371,7 @@ static bool check_rows(weight_reader *reader) {
   media_model *model = reader->model;
   media_text *text = &model->text;
   settle_merge(model);
-  if (reader->source == NULL && text->width == 0) {  // no text model is given
+  if (reader->source == NULL && text->width == 0) {  // there is no text model
     text->width = model->projector.out;
     text->deepstack_count = model->deepstack_count;
   }

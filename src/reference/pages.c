@@ -130,7 +130,8 @@ double kv_pool_bytes_ratio(const kv_pool *pool) {
 
 // ---- A sequence ----
 
-// Returns the entry with the page of a position; if there is none, returns NULL and sets *status.
+// Returns the entry with the page of a position; if the position has no page, returns NULL and sets
+// *status.
 static kv_entry *find_entry(const kv_pool *pool, kv_seq_id id, uint32_t position,
                             wick_status *status, wick_error *error) {
   const kv_seq *seq = kv_seq_find(pool, id);

@@ -23,7 +23,8 @@ static bool is_as_written(const reply_parser *p) {
   return p->at - from == size && memcmp(p->held + from, text, size) == 0;
 }
 
-// Whether it begins with the name, allowing white space before it and after brackets and the colon.
+// Whether a call without a tag begins with the name, allowing white space before it and after
+// brackets and the colon.
 static bool begins_with_name(const reply_parser *p) {
   static const char KEY[] = "{\"name\":\"";
   const uint8_t *at = p->held + p->base + p->body, *end = p->held + p->at;

@@ -47,7 +47,7 @@ static void enter_body(reply_parser *p) {
     parser_enter_text(p, !is_spoken || is_text(&channel, "analysis"));
     if (p->is_exact && !p->is_reasoning) p->trims = false;
   } else {
-    p->is_reasoning = true;  // if it is not JSON
+    p->is_reasoning = true;  // if the message is not JSON
     call_enter_named(p);
   }
 }

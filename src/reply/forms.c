@@ -80,7 +80,8 @@ static const reply_params MINIMAX_PARAMS = {.key = MINIMAX "<",
 static const reply_params GEMMA_4_PARAMS = {.key = "<|\"|>"};
 static const reply_params FUNCTION_GEMMA_PARAMS = {.key = "<escape>"};
 
-// Formats with the same tag are tried one after another, and if one of them is chosen, all are.
+// Formats with the same tag are tried one after another, and if one of them is chosen, all of them
+// are.
 const reply_form REPLY_FORMS[] = {
     // JSON between tags: Hermes, Qwen, Granite 4, MiniMax M1, Nemotron, Phi 4, Command R, ...
     {"<tool_call>", "<tool_call>", S, NULL, "</tool_call>", ARGUMENTS_CALLS, 0, NULL, CALL},

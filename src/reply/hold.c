@@ -134,8 +134,8 @@ static uint32_t put_thoughts(hold *h, uint32_t from, uint32_t end) {
 
 // ---- formats ----
 
-// Selects, among the formats with the same tag, those that the template has, preferably with a
-// distinct trait.
+// Whether a format is selected among the formats with the same tag: those that the template has,
+// preferably with a distinct trait.
 static bool is_preferred(const hold *h, uint32_t index) {
   const reply_form *form = &REPLY_FORMS[index];
   bool has_own = false, has_special = false;
@@ -167,8 +167,8 @@ static bool is_begun(const hold *h, const reply_form *form) {
   return end != 0 && end == h->ending.size_bytes;
 }
 
-// Returns a rule for all formats that the template's model writes, with their tags, or for those
-// that the template has begun, starting after their tag; 0 if there are none.
+// Returns a rule for all formats that the template's model writes, with their tags, or for the
+// formats that the template has begun, starting after their tag; 0 if there are no such formats.
 static uint32_t calls_rule(hold *h, bool after_mark) {
   const uint32_t rule = program_rule(h->builder), end = program_place(h->builder);
   bool can = false;
@@ -270,7 +270,7 @@ static void add_start(hold *h, hold_marks *marks, const reply_form *form, const 
   marks->starts[marks->start_count++] = (free_mark){bytes, size, to};
 }
 
-// Adds calls without a tag, which are recognized by the beginning of the model's own format. If
+// Adds calls without a tag, which are recognised by the beginning of the model's own format. If
 // that format is unknown, an object may be an answer, but an object with a tool's name is a call.
 static void add_bare(hold *h, hold_marks *marks, const reply_form *form, bool is_own) {
   const bool is_json = form->arguments == ARGUMENTS_CALLS;
@@ -294,7 +294,7 @@ static void add_bare(hold *h, hold_marks *marks, const reply_form *form, bool is
 }
 
 // Command R's tag is an ordinary word: it counts only with the text after it. Its tools include a
-// built-in one that announces an answer.
+// built-in tool that announces an answer.
 static void add_actions(hold *h, hold_marks *marks, const reply_form *form) {
   static const char *const OPENS[] = {"Action:```json", "Action: ```json", "Action:\n```json"};
   const uint32_t to = program_place(h->builder);

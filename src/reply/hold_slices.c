@@ -11,7 +11,7 @@ typedef struct hold_job {
   gbnf_names *names;
 } hold_job;
 
-// Returns the format whose rule is needed for this tool; NULL if none is needed.
+// Returns the format if it needs a rule for each tool's arguments, otherwise NULL.
 static const reply_form *form_of(const hold *h, uint32_t form) {
   if (hold_has_channels(h)) return form == 0 ? &CHANNEL_FORM : NULL;
   return hold_uses(h, form) ? &REPLY_FORMS[form] : NULL;

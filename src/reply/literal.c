@@ -43,7 +43,7 @@ static bool is_word_byte(uint8_t byte) { return is_name_byte(byte) && byte != ':
 
 // ---- writing ----
 
-// Reports the outermost container with its first key, or its end.
+// Reports the outermost container when its first key or its end arrives.
 static bool begin(reply_parser *p) {
   if (p->begun) return true;
   if (!call_begin(p)) return false;
@@ -177,7 +177,7 @@ static reply_step marked_step(reply_parser *p, uint8_t byte) {
   literal_state *literal = &p->reads.literal;
   const char *mark = p->form->params->key;
   while (literal->matched > 0 && (uint8_t)mark[literal->matched] != byte) {
-    // Returns the next shorter match, by searching, because the delimiters are short.
+    // Finds the next shorter match by searching, because the delimiters are short.
     uint8_t shorter = literal->matched - 1;
     while (shorter > 0 && memcmp(mark, mark + literal->matched - shorter, shorter) != 0) shorter--;
     for (uint8_t i = 0; i < literal->matched - shorter; i++) {

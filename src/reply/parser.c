@@ -159,14 +159,14 @@ static bool is_whole_place(const reply_parser *p, uint8_t byte) {
          p->tools != NULL;
 }
 
-// Whether a tag is recognized here. At the beginning of the text, a tag opens reasoning, and a
+// Whether a tag is recognised here. At the beginning of the text, a tag opens reasoning, and a
 // stray end of a call is dropped; elsewhere the text only mentions these tags.
 static bool counts(const reply_parser *p, const reply_mark *mark) {
   if (mark->role == ROLE_THOUGHT) return p->is_fresh;
   return mark->role != ROLE_CALLS_END || (p->is_fresh && p->calls > 0);
 }
 
-// Whether a call is within reasoning; then only the end of the reasoning shows that it was not a
+// Whether a call is within reasoning. If so, only the end of the reasoning shows that it was not a
 // call.
 static bool waits_for_close(reply_parser *p, const reply_mark *mark) {
   if (!p->is_reasoning || p->is_ending) return false;
@@ -301,9 +301,9 @@ static bool is_header(const uint8_t *text, size_t size_bytes) {
   return size_bytes == 0 || *text == '<' || memcmp(text, RECIPIENT, compared) == 0;
 }
 
-// Returns the length of the partial tag at the end of the text, if any. An ending that ordinary
-// text may have does not count: a word, a closing bracket, or a single punctuation character after
-// a space.
+// Returns the length of the partial tag at the end of the text, if any. An ending that can also
+// occur in ordinary text does not count: a word, a closing bracket, or a single punctuation
+// character after a space.
 static size_t fragment_bytes(const reply_parser *p) {
   const size_t size = p->is_reasoning ? p->reasoning.pending : p->content.pending;
   const size_t from = p->count - size;
@@ -385,7 +385,7 @@ size_t parser_find_last(const char *text, size_t size_bytes, const char *wanted)
   return 0;
 }
 
-// Models that specify a recipient may omit the tag before the first one.
+// Models that specify a recipient may omit the tag before the first recipient.
 static void begin_with_recipient(reply_parser *p) {
   for (uint32_t i = 0; i < REPLY_FORM_COUNT; i++) {
     const reply_form *form = &REPLY_FORMS[i];

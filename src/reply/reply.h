@@ -84,7 +84,7 @@ wick_status reply_parser_create(memory_gate *memory, const reply_format *format,
 void reply_parser_destroy(reply_parser *parser);  // NULL does nothing
 // Describes the content that the request requires; must be called before the first feed.
 // `has_begun`: the prompt contains the beginning of the content. If a grammar limits the content,
-// no tags are recognized after its first character, calls have the format that the template's model
+// no tags are recognised after its first character, calls have the format that the template's model
 // writes, and white space before content other than JSON is part of it.
 void reply_parser_limit(reply_parser *parser, bool has_begun, wick_grammar_kind content);
 // Feeds the next piece; all calls together take time linear in the text. The WICK_E_FORMAT error

@@ -26,7 +26,7 @@ static document_text name_of(const json_document *document, uint32_t tool) {
 
 enum { TOOLS_COMPARED_MAX = 1024 };
 
-// Returns the first tool with the same name as an earlier one; 0: none.
+// Returns the first tool with the same name as an earlier tool; 0: none.
 static uint32_t find_twin(const json_document *document) {
   uint32_t compared = 0;
   for (uint32_t at = document_node(document, LIST)->first; at != 0 && compared < TOOLS_COMPARED_MAX;

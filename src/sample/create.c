@@ -12,7 +12,7 @@
 // DRY's default breakers, one byte each.
 static const char BREAKERS_DEFAULT[] = {'\n', ':', '"', '*'};
 
-// The block while its parts are laid out; if it is NULL, only their sizes are computed.
+// The block while its parts are laid out; if it is NULL, only the sizes of the parts are computed.
 typedef struct parts {
   uint8_t *block;
   uint64_t used_bytes;

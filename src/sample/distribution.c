@@ -109,7 +109,7 @@ void mirostat_truncate_1(const mirostat_state *state, candidates *kept, uint32_t
   const double s = products / squares, epsilon = s - 1;
   const double ratio = epsilon / (1 - math_exp(-epsilon * math_log((double)vocab)));
   const double k = math_exp((math_log(ratio) + state->mu * LN2) / s);
-  // if it is not a number (equal logits, or an exponent of exactly 1), all are kept
+  // if k is not a number (equal logits, or an exponent of exactly 1), all candidates are kept
   if (k < (double)kept->count) truncate_to_count(kept, k < 1 ? 1 : (uint32_t)k);
 }
 

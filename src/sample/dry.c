@@ -44,13 +44,13 @@ void dry_accept(dry_state *dry, int32_t token) {
   if (breaks(dry, token, false)) dry->since_break = 0;
 }
 
-// Returns the token that `age` newer tokens follow; `age` is below `held`.
+// Returns the token that is followed by `age` newer tokens; `age` is below `held`.
 static int32_t token_of_age(const dry_state *dry, uint32_t age) {
   return dry->ring[dry->next > age ? dry->next - 1 - age : dry->next + dry->capacity - 1 - age];
 }
 
-// Returns the number of tokens that agree, starting at ages `first` and `second`; `length` of them
-// are known to agree.
+// Returns the number of tokens that agree, starting at ages `first` and `second`; the first
+// `length` are known to agree.
 static uint32_t agreement(const dry_state *dry, uint32_t first, uint32_t second, uint32_t length) {
   while (second + length < dry->held &&
          token_of_age(dry, first + length) == token_of_age(dry, second + length)) {

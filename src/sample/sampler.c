@@ -9,7 +9,7 @@
 static const float BIAS_FORBIDS = -100.0f;
 static const double LOGIT_LEAST = -3.4028234663852886e38;
 static const float TEMPERATURE_LEAST =
-    1e-30f;  // below it a quotient may be infinite, so sampling is greedy
+    1e-30f;  // below this temperature, a quotient may be infinite, so sampling is greedy
 
 static float minus_infinity(void) { return f32_of_bits(0xff800000u); }
 
@@ -31,8 +31,8 @@ void sampler_accept(sampler *sampler, int32_t token) {
 
 // ---- before the samplers ----
 
-// Finds the largest logit, of the vocabulary or of `kept`; all must be numbers below +Inf, and at
-// least one above -Inf. Sets s->block_max.
+// Finds the largest logit, of the vocabulary or of `kept`; all logits must be numbers below +Inf,
+// and at least one must be above -Inf. Sets s->block_max.
 static wick_status find_max(sampler *s, const float *logits, const candidates *kept,
                             const char *what, float *max, wick_error *error) {
   const logit_range range = logit_scan(logits, kept == NULL ? s->vocab : kept->count, s->block_max);
@@ -327,7 +327,8 @@ wick_status sampler_choose(sampler *s, const float *logits, sampler_choice *choi
   chain_view view = {logits, raw_max, true};
   status = run_chain(s, &view, error);
   if (status != WICK_OK) return status;
-  if (s->plan.is_greedy && view.full != NULL) {  // its steps gather no candidates
+  if (s->plan.is_greedy &&
+      view.full != NULL) {  // the steps of a greedy sampler gather no candidates
     choice->token = first_of_value(view.full, view.max);
   } else {
     if (view.full != NULL) gather(s, &view, 0);

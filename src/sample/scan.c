@@ -1,5 +1,5 @@
 // sample/scan.c — the only loop over all logits that every token needs, in a separate file so that
-// it is optimized for speed.
+// it is optimised for speed.
 #include "sample/truncate.h"
 
 logit_range logit_scan(const float *logits, uint32_t count, float *block_max) {

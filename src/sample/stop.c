@@ -33,8 +33,8 @@ static wick_status check_strings(const char *const *strings, const size_t *sizes
   return WICK_OK;
 }
 
-// An empty string never matches. One block: matcher, strings [count], then per string its borders
-// and its bytes.
+// An empty string never matches. One block of memory contains the matcher, strings [count], and for
+// each string its borders and its bytes.
 wick_status stop_matcher_create(memory_gate *memory, const char *const *strings,
                                 const size_t *sizes_bytes, uint32_t count, stop_matcher **out,
                                 wick_error *error) {

@@ -12,7 +12,7 @@ typedef struct selection {
   const int32_t *ids;  // NULL: 0, 1, 2, ...
   const float *keys;   // sort keys
   const float *logits;
-  const float *weights;  // NULL: all are 1
+  const float *weights;  // NULL: all weights are 1
   uint32_t count;
   const float *block_max;  // NULL: no block is skipped
   float least;             // blocks whose largest logit is below this are skipped
@@ -47,10 +47,10 @@ static void count_digits(const selection *from, uint32_t known, uint32_t prefix,
 
 typedef struct threshold {
   uint32_t digits;  // digits of the smallest kept key
-  double above;     // weight of everything above it
+  double above;     // weight of all larger keys
 } threshold;
 
-// The point at which the weights, summed from the largest logit down, reach `target`.
+// Finds the point at which the weights, summed from the largest logit down, reach `target`.
 static threshold find_threshold(const selection *from, double target, double *buckets) {
   static const uint32_t shifts[] = {21, 10, 0};
   threshold found = {0, 0};
@@ -68,7 +68,7 @@ static threshold find_threshold(const selection *from, double target, double *bu
 
 // Gathers the logits above the threshold, and those equal to it until `target` is reached. Each
 // candidate is written, and the count increases only if it is kept: a branch would be mispredicted
-// too often, here and below. At most `room` candidates are kept.
+// too often, here and in the functions below. At most `room` candidates are kept.
 static void keep_above(candidates *kept, uint32_t room, const selection *from, threshold limit,
                        double target) {
   uint32_t used = 0;

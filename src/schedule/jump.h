@@ -10,7 +10,7 @@
 // at most JUMP_TOKENS_MAX. The last one is left to the sampler if a longer token may replace it. A
 // token that a bias forbids is also left to the sampler, with all later ones. The tokens are stored
 // in request->jump; their number is jump_count. Nothing is allocated: `shelf` provides the memory.
-// The cost is one check of the grammar if the text is free, otherwise tokenising up to
+// The cost is one check of the grammar if the text is free, otherwise tokenizing up to
 // JUMP_BYTES_MAX bytes and one mask.
 void jump_find(request *request, memory_gate *memory, const grammar_shelf *shelf);
 

@@ -85,7 +85,7 @@ typedef struct request {
   uint64_t submitted_us, started_us, first_token_us;
 } request;
 
-// Copies the host's parameters and tokenises the prompt. `session` is the session that `wanted`
+// Copies the host's parameters and tokenizes the prompt. `session` is the session that `wanted`
 // refers to, or NULL. `context_tokens` limits prompt and output together; a longer prompt is
 // WICK_E_FULL with both numbers. `media`: the images and recordings in wanted->tokens, or NULL.
 // Other errors are those of wick_request_submit. `shelf` has the grammars. `wish` has the reasoning

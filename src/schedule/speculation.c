@@ -16,7 +16,7 @@ enum { MATCH_CLASSES = 5, KIND_UNSEEN = 3 * MATCH_CLASSES };
 // additional row.
 static const float RATE_FIRST = 0.8f, ROW_COST_FIRST = 0.6f, ROW_COST_LEAST = 0.01f;
 // Initial acceptance rates of prompt lookup by kind, as if this many proposals had been seen. The
-// values are close to optimal for edited code, a changed table, JSON, YAML and prose, tokenised for
+// values are close to optimal for edited code, a changed table, JSON, YAML and prose, tokenized for
 // a 0.5B model on a machine where a pass of 16 rows takes as long as 9 passes of one row.
 static const float RIGHT_FIRST[SPECULATION_KINDS] = {
     0.5f,  0.7f,  0.85f,  0.95f,  0.99f,   // no other position

@@ -85,7 +85,7 @@ bool speculation_is_awake(speculation *speculation, speculation_source source);
 // changed, it continues at the same position. After repeated misses it searches less often.
 void speculation_look_up(speculation *speculation, const int32_t *tokens, uint32_t count,
                          uint32_t most);
-// Returns the number of proposals from a source, at most `most`, that maximizes tokens per unit of
+// Returns the number of proposals from a source, at most `most`, that maximises tokens per unit of
 // time if the pass has `rows` rows without them and a proposal takes `proposal_us`. 0: proposals
 // would not pay off, and a smaller model then rests. If the text is predictable, the measured costs
 // of more proposals are lowered a little each time.

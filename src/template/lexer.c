@@ -106,7 +106,7 @@ static uint32_t after_word_block(const jinja_lexer *lexer, uint32_t at, const ch
   return at <= lexer->size_bytes && is_at(lexer, at, "%}") ? at + 2 : 0;
 }
 
-// Reads the text of a raw block, in which tags are not recognized.
+// Reads the text of a raw block, in which tags are not recognised.
 static jinja_token read_raw(jinja_lexer *lexer, uint32_t begin, char begin_sign) {
   advance(lexer, begin);
   if (begin_sign == '-') skip_space(lexer);

@@ -22,7 +22,7 @@ typedef struct special_search {
 } special_search;
 
 // The text to search. Within the spans of message content, and across their boundaries, only
-// user-defined tokens that are not guarded (tokenizer_guard) are recognized.
+// user-defined tokens that are not guarded (tokenizer_guard) are recognised.
 typedef struct special_text {
   const uint8_t *bytes;
   uint32_t size_bytes;

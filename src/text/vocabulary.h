@@ -36,7 +36,7 @@ enum {
   SPECIAL_TOKEN_BYTES_MAX = 1023,  // for a token that is searched for in the text
   PREFIX_BYTES_MAX = 1024,         // for a token that is searched for as a prefix
   ENDS_MAX = 48,                   // tokens that end generation
-  NAMED_TOKENS_MAX = 64            // tokens recognized by their text (text/roles.c)
+  NAMED_TOKENS_MAX = 64            // tokens recognised by their text (text/roles.c)
 };
 
 // Bits in the flags of a token, in addition to its kind.

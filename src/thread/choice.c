@@ -3,7 +3,7 @@
 
 // The first layers warm up caches and the host's compiler. Fewer threads must be faster by a
 // sixteenth. A choice lasts a minute, or until most layers of a window take 1.5 times as long as
-// when it was made.
+// when the choice was made.
 enum { WARM_UP_LAYERS = 6, GAIN_PARTS = 16, CHOICE_LASTS_US = 60000000, WATCH_LAYERS = 32 };
 
 // Sets the candidates: all threads, half of them and one, without duplicates.
@@ -56,7 +56,8 @@ static void settle(thread_trial *trial, const uint32_t *candidates, uint32_t cou
   trial->layer_us = median(trial->samples_us[best]);
 }
 
-// layer_us is 0 if the clock is too coarse to compare layers.
+// Watches the times of layers after a choice. layer_us is 0 if the clock is too coarse to compare
+// layers.
 static void watch(thread_trial *trial, uint64_t time_us) {
   trial->watched++;
   trial->slow += trial->layer_us != 0 && time_us * 2 > (uint64_t)trial->layer_us * 3;

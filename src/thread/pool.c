@@ -73,7 +73,7 @@ struct thread_pool {
   uint32_t slot_count;    // number of requested helpers: the size of `helpers`
   uint32_t helper_count;  // number of started helpers, whether they have arrived or not; only the
                           // caller uses it
-  uint32_t limit;         // limit on participating threads; 0: none
+  uint32_t limit;         // limit on participating threads; 0: no limit
   spin_budget budget;     // the caller's
   _Alignas(CACHE_LINE_BYTES) _Atomic uint32_t pending;  // working helpers | ASLEEP
   pool_run run;  // the caller's run; helpers read it just before they change `pending`
@@ -305,7 +305,7 @@ void thread_pool_for_pieces(thread_pool *pool, uint32_t units, uint32_t least, t
   if (pool->least < least) pool->least = least;
   atomic_store_explicit(&pool->pending, runs - 1, memory_order_relaxed);
   // all runs are written before the first order, because a helper with an order may take pieces of
-  // any of them
+  // any run
   fill_run(&pool->run, units, 0, runs);
   for (uint32_t run = 1; run < runs; run++) {
     fill_run(&pool->helpers[takers[run]].run, units, run, runs);

@@ -3,7 +3,7 @@
 // division of the tokens and any ranges give identical bits and write nothing else.
 //
 // With WICK_BENCH=1 in the environment, bench_mixers measures them (under Node with --no-liftoff,
-// because a run ends before V8 has produced optimized code).
+// because a run ends before V8 has produced optimised code).
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
