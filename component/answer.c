@@ -14,7 +14,7 @@ void answer_give(answer *to, const char *content_type) {
   to->content_type = content_type;
 }
 
-// Fetch standard, "CORS protocol".
+// Writes the headers of the Fetch standard's "CORS protocol".
 static void put_cors(const answer *reply, header_sink sink, void *context) {
   if (reply->varies) sink(context, "vary", "Origin");
   if (reply->origin.size_bytes == 0) return;
@@ -72,7 +72,8 @@ void answer_keep_alive(answer *to, uint64_t now_us, uint32_t silence_ms) {
 
 #define DOTTED(major, minor, patch) #major "." #minor "." #patch
 #define VERSION_TEXT(major, minor, patch) DOTTED(major, minor, patch)
-// Responses of one version are the same for a given model and seed.
+// The value is the version, because responses of one version are the same for a given model and
+// seed.
 #define FINGERPRINT "wick-" VERSION_TEXT(WICK_VERSION_MAJOR, WICK_VERSION_MINOR, WICK_VERSION_PATCH)
 
 static void open_head(json_writer *json, const server *of, const answer *to, const char *object) {

@@ -23,7 +23,8 @@ static const field fields_chat[] = {FIELDS_CHAT_USED(PLAIN_FIELD)
                                     {"lora", FIELD_IGNORED, 0, 0, NULL},
                                     {NULL, FIELD_IGNORED, 0, 0, NULL}};
 
-// Clients store additional members in their messages and send them.
+// Other members are accepted, because clients store additional members in their messages and send
+// them.
 static const field fields_message[] = {{"role", FIELD_TEXT, 0, 0, NULL},
                                        {"tool_call_id", FIELD_TEXT, 0, 0, NULL},
                                        {"reasoning_content", FIELD_TEXT, 0, 0, NULL},
@@ -174,7 +175,7 @@ static bool has_tool(const body *read, uint32_t list, document_text name) {
   return false;
 }
 
-// Sets *list to the tools that may be called; 0 if there are none.
+// Sets *list to the tools that may be called; 0 if no tool may be called.
 static bool take_tools(const body *read, uint32_t *list, refusal *refused) {
   const uint32_t tools = body_find(read, BODY_ROOT, "tools");
   const uint32_t choice = body_find(read, BODY_ROOT, "tool_choice");
@@ -409,7 +410,7 @@ static bool take_conversation(const server *of, const body *read, const media_se
 bool chat_begin_as(server *of, body *read, answer_kind kind, answer *to, refusal *refused) {
   conversation chat = {0};
   const uint32_t messages = body_find(read, BODY_ROOT, "messages");
-  const bool is_first = to->media == NULL;  // otherwise its media are already encoded
+  const bool is_first = to->media == NULL;  // otherwise the media are already encoded
   bool has_begun = take_fields(read, to->tenant, &chat, refused) &&
                    (!is_first || media_take(of, read, messages, to, refused)) &&
                    take_conversation(of, read, media_of(to), &chat, refused);

@@ -19,7 +19,7 @@ void random_name(char name[RANDOM_NAME_BYTES]) {
 
 // ---- replies ----
 
-// `broken`: a malformed call before it, or NULL.
+// Emits a part. `broken`: a malformed call before it, or NULL.
 static void give_part(const wick_event *event, const wick_event *broken, choice *from,
                       delta_sink sink, void *context) {
   const bool begins = event->kind == WICK_EVENT_CALL;

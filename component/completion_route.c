@@ -24,7 +24,7 @@ static bool refuse_prompt(refusal *refused) {
   return refuse_value(refused, "prompt", "a string, an array of token ids, or an array of these");
 }
 
-// Which parts of a prompt are requested.
+// The parts of a prompt that are requested.
 typedef struct prompt_parts {
   bool has_echo, has_text;
 } prompt_parts;

@@ -249,7 +249,7 @@ static bool take_embedding(body *read, embedding *job, refusal *refused) {
   return true;
 }
 
-// Returns the field with the documents; NULL: they are in both fields, or missing.
+// Returns the field with the documents; NULL: the documents are in both fields, or missing.
 static const char *name_of_documents(const body *read, refusal *refused) {
   if (body_find(read, BODY_ROOT, "texts") == 0) {
     return is_missing(read, "documents", refused) ? NULL : "documents";

@@ -73,7 +73,7 @@ static bool make_request(const fetch_url *url, const char *range, abi_handle *re
   return failed == 0;
 }
 
-// A host that does not support one of the timeouts uses its default.
+// Creates the options with the timeouts. A host that does not support a timeout uses its default.
 static abi_handle make_options(uint32_t timeout_ms) {
   const int64_t ns = (int64_t)timeout_ms * 1000000;
   const abi_handle options = options_create();
@@ -83,7 +83,7 @@ static abi_handle make_options(uint32_t timeout_ms) {
   return options;
 }
 
-// Waits for the response; returns 0 if it fails.
+// Waits for the response; returns 0 if the request fails.
 static abi_handle await_response(abi_handle request, abi_handle options) {
   abi_error_room sent;
   uint64_t got[8];  // option<result<result<handle, error-code>>>

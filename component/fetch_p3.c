@@ -90,7 +90,7 @@ static int32_t await(abi_handle waitable) {
 static abi_handle readable_of(int64_t ends) { return (abi_handle)(uint32_t)ends; }
 static abi_handle writable_of(int64_t ends) { return (abi_handle)(uint32_t)((uint64_t)ends >> 32); }
 
-// A host that does not support one of the timeouts uses its default.
+// Creates the options with the timeouts. A host that does not support a timeout uses its default.
 static abi_handle make_options(uint32_t timeout_ms) {
   abi_error_room ignored;
   const int64_t ns = (int64_t)timeout_ms * 1000000;
@@ -117,7 +117,7 @@ static abi_handle make_request(const fetch_url *url, const char *range, abi_hand
   return made.first;
 }
 
-// Waits for the response; returns 0 if it fails.
+// Waits for the response; returns 0 if the request fails.
 static abi_handle await_response(const fetch_url *url, const char *range, abi_handle *transmitted) {
   abi_error_room got;
   const int64_t ends = sent_trailers_create();

@@ -72,7 +72,7 @@ static bool check_number(const body *read, uint32_t node, const field *known, co
   return refuse_value(refused, name, known->min == -WHOLE_MAX ? "a whole number" : words);
 }
 
-// `idle` contains JSON values separated by '|'.
+// Whether a value is neutral. `idle` contains JSON values separated by '|'.
 static bool is_idle(const char *idle, wick_text source) {
   while (idle != NULL && *idle != '\0') {
     const size_t size = strcspn(idle, "|");

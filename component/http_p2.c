@@ -63,7 +63,7 @@ ABI_IMPORT(STREAMS, "[method]input-stream.subscribe")
 abi_handle input_subscribe(abi_handle stream);
 ABI_IMPORT("wasi:clocks/monotonic-clock@0.2.0", "subscribe-duration")
 abi_handle timer_create(int64_t ns);
-// Waits until a pollable is ready, and returns a list of all that are ready.
+// Waits until a pollable is ready, and returns a list of all pollables that are ready.
 ABI_IMPORT(POLL, "poll") void poll_any(const abi_handle *all, size_t count, abi_list *out);
 ABI_IMPORT(POLL, "[resource-drop]pollable") void pollable_drop(abi_handle pollable);
 // Reads the bytes that have arrived, if any.
@@ -182,7 +182,7 @@ static abi_handle send_head(const answer *reply, abi_handle outparam, abi_handle
   return body.handle;
 }
 
-// Returns false if the client has disconnected.
+// Sends the bytes that are waiting. Returns false if the client has disconnected.
 static bool send_piece(abi_handle stream, buffer *out) {
   enum { WRITE_BYTES_MAX = 4096 };  // the limit of one call in wasi:io
   for (size_t at = 0; at < out->size_bytes; at += WRITE_BYTES_MAX) {
@@ -208,7 +208,8 @@ static bool is_there(abi_handle stream, uint64_t *looked_us) {
   return !permit.is_error;
 }
 
-// Returns false if it failed after the headers were sent, so that the status does not show it.
+// Sends the body. Returns false if the answer failed after the headers were sent, so that the
+// status does not show it.
 static bool send_body(answer *reply, abi_handle stream) {
   const uint16_t sent = reply->status;
   uint64_t looked_us = platform_now_us();

@@ -4,7 +4,7 @@
 // and yields. wit/p3.wit contains the types of the imports.
 //
 // The headers are sent when the generation begins: wasmtime passes more requests to an instance
-// once the earlier ones have received their headers. A later failure truncates the body.
+// once the headers of the earlier requests have been sent. A later failure truncates the body.
 #include <stdlib.h>
 #include <string.h>
 
@@ -104,7 +104,7 @@ typedef struct task {
   bool is_looking;     // whether an empty write is pending, which ends when the client reads it or
                        // disconnects
   uint64_t looked_us;  // the time of the last check
-  bool has_failed;     // it failed after the headers were sent, so the status does not show it
+  bool has_failed;  // the answer failed after the headers were sent, so the status does not show it
   bool is_closing, trailers_wait, failed_waits;  // the host has not read these yet
   bool is_discarding;                            // whether the body is being read and discarded
   uint32_t discarded_bytes;
@@ -318,7 +318,7 @@ static bool write_body(task *mine) {
 
 // ---- the end ----
 
-// The server of all tasks.
+// Does a unit of work for all tasks.
 static int32_t work(void) {
   server_step(&here);
   return CODE_YIELD;
@@ -337,7 +337,8 @@ static void begin_closing(task *mine) {
 
 static int32_t close_task(task *mine) {
   const bool is_read = discard_body(mine);
-  if (server_has_cancelled(&here)) return work();  // there may be no other task left to do it
+  if (server_has_cancelled(&here))
+    return work();  // there may be no other task left to end these requests
   if (!is_read || mine->trailers_wait || mine->failed_waits) return wait_for(mine);
   set_join(mine->trailers, 0);
   set_join(mine->failed, 0);

@@ -17,7 +17,8 @@ void http_take_method(http_request *out, const abi_result *method) {
   if (is_other && method->list.count > 0) free(method->list.items);
 }
 
-// Clients join a base URL that ends with a slash and a path that begins with one.
+// Joins repeated slashes: clients concatenate a base URL that ends with a slash and a path that
+// begins with one.
 static void join_slashes(char *path) {
   size_t size = 0;
   for (const char *from = path; *from != '\0'; from++) {
@@ -81,7 +82,7 @@ void http_take_headers(http_request *out, abi_handle fields, header_getter get) 
   take_word(out->content_encoding, header_of(fields, get, "content-encoding"));
   take_word(out->content_length, header_of(fields, get, "content-length"));
   take_text(&out->authorization, header_of(fields, get, "authorization"));
-  if (!is_bearer(&out->authorization)) {  // a proxy's header, or missing
+  if (!is_bearer(&out->authorization)) {  // the header belongs to a proxy, or is missing
     buffer_clear(&out->authorization);
     buffer_put_text(&out->authorization, "Bearer ");
     take_text(&out->authorization, header_of(fields, get, "x-api-key"));

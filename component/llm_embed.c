@@ -83,7 +83,7 @@ static wick_status begin(embedding *mine, wick_error *error) {
   return status;
 }
 
-// The engine owns the vectors until the task ends.
+// Passes the vectors to the caller. The engine owns them until the task ends.
 static int32_t give(embedding *mine) {
   const uint32_t count = mine->texts.count;
   abi_list *vectors = calloc(count, sizeof *vectors);

@@ -28,7 +28,7 @@ struct llm_task {
   llm_model *model;
   llm_task *next;  // in the model's list
   uint32_t request, session;
-  bool has_parts;       // whether it is a reply to a conversation
+  bool has_parts;       // whether the text is a reply to a conversation
   buffer deltas;        // the deltas of a piece of text
   llm_started waiting;  // waits for its media; `asked` is NULL once it is submitted
   bool closes_session;
@@ -181,7 +181,7 @@ static void have_written(llm_task *mine, int32_t status) {
   if (!mine->is_done) wick_request_pause(mine->model->engine, mine->request, false);
 }
 
-// Sends the waiting text. Returns false if it has not been read yet; until then the request is
+// Sends the waiting text. Returns false if it has not been read yet; until then, the request is
 // paused.
 static bool send(llm_task *mine) {
   if (mine->is_writing) return false;

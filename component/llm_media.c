@@ -125,8 +125,8 @@ static bool copy_terminated(abi_list conversation, buffer *out, wick_error *erro
   return !out->has_failed;
 }
 
-// Creates a marker that the conversation does not contain. If the conversation contains it in an
-// escaped form, it is rejected later because of the additional marker.
+// Creates a marker that the conversation does not contain. If the conversation contains the marker
+// in an escaped form, it is rejected later because of the additional marker.
 static void make_marker(const buffer *json, media_set *set) {
   for (uint32_t number = 0;; number++) {
     snprintf(set->marker, sizeof set->marker, "<media-%u>", (unsigned)number);

@@ -16,7 +16,7 @@ llm_result *llm_model_render(llm_model *model, char *conversation, uint32_t size
 llm_result *llm_model_template(llm_model *model, char *source, uint32_t size_bytes)
     LLM_EXPORT("[method]model.set-template");
 
-// The list, which the result owns until it is freed, or the error.
+// Returns the list, which the result owns until it is freed, or the error.
 static llm_result *give(wick_status status, abi_list list, const wick_error *error) {
   if (status != WICK_OK) {
     free(list.items);
@@ -79,7 +79,7 @@ llm_result *llm_model_detokenize(llm_model *model, int32_t *tokens, uint32_t cou
 
 void llm_model_detokenized(llm_result *result) { free_list(result); }
 
-// The engine owns the text.
+// Renders a conversation. The engine owns the text.
 llm_result *llm_model_render(llm_model *model, char *conversation, uint32_t size_bytes) {
   wick_chat chat;
   wick_error error;

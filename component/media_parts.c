@@ -116,7 +116,7 @@ static uint32_t base64_value(char c) {
   return c == '/' ? 63 : 64;
 }
 
-// Decodes base64. Returns false if it is invalid.
+// Decodes base64. Returns false if the text is invalid.
 static bool base64_put(buffer *out, const char *text, size_t size_bytes) {
   while (size_bytes > 0 && text[size_bytes - 1] == '=') size_bytes--;
   uint8_t *to = (uint8_t *)buffer_reserve(out, size_bytes / 4 * 3 + 3);
@@ -238,7 +238,7 @@ static bool check_context(wick_engine *engine, const media_set *set, refusal *re
                 (unsigned long long)tokens, (unsigned)plan.context_tokens);
 }
 
-// Returns the first medium, starting at a part; 0 if there is none.
+// Returns the first medium at or after a part; 0 if there is none.
 static uint32_t next_medium(const body *read, uint32_t part) {
   while (part != 0 && !is_medium(read, part)) part = body_node(read, part)->next;
   return part;
@@ -286,7 +286,7 @@ static void put_text_part(json_writer *json, wick_text text) {
   json_close(json, '{');
 }
 
-// Only adjacent texts are separated by a line break.
+// Writes the content as a string. Only adjacent texts are separated by a line break.
 static void put_text_content(json_writer *json, buffer *out, const body *read, uint32_t content,
                              const char *marker) {
   buffer text = {0};
@@ -303,7 +303,8 @@ static void put_text_content(json_writer *json, buffer *out, const body *read, u
   buffer_free(&text);
 }
 
-// The last part, which templates ignore, prevents the engine from joining the list into a string.
+// Writes the content as a list. The last part, which templates ignore, prevents the engine from
+// joining the list into a string.
 static void put_list_content(json_writer *json, const body *read, uint32_t content,
                              const char *marker) {
   json_open(json, "content", '[');

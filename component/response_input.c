@@ -6,13 +6,13 @@
 
 #include "response.h"
 
-// The messages that are being written. The last one is held back, because calls may still be added
-// to it.
+// The messages that are being written. The last message is held back, because calls may still be
+// added to it.
 typedef struct conversation {
   json_writer json;
   buffer *out;
   const char *role;  // the role of the message that is held back; NULL: none
-  wick_text id;      // the id of the call that it answers; bytes NULL: none
+  wick_text id;      // the id of the call that the message answers; bytes NULL: none
   buffer content, calls, thoughts;
   buffer reasoning;  // of the current turn, until its message or call follows
 } conversation;
@@ -53,7 +53,7 @@ static void take_thoughts(conversation *to) {
   buffer_clear(&to->reasoning);
 }
 
-// Adds reasoning to its own turn, even if that turn was cut off before any text.
+// Ends a turn: adds its reasoning, even if the turn was cut off before any text.
 static void end_turn(conversation *to) {
   if (to->reasoning.size_bytes == 0) return;
   if (!is_assistant(to->role) || to->calls.size_bytes == 0) {
@@ -197,8 +197,8 @@ static bool take_call(conversation *to, const body *read, uint32_t item, const c
   return true;
 }
 
-// A tool of this type is left out; its earlier calls become calls of a function with a string
-// argument.
+// Converts an earlier call of a custom tool. Such tools are left out, and their earlier calls
+// become calls of a function with a string argument.
 static bool take_custom_call(conversation *to, const body *read, uint32_t item, const char *at,
                              refusal *refused) {
   if (!has_text(read, item, "call_id", at, refused) || !has_text(read, item, "name", at, refused) ||
@@ -272,8 +272,9 @@ static void put_own_members(buffer *out, const body *read, uint32_t item) {
   json_close(&json, '{');
 }
 
-// Calls of other tools that the client runs, such as a shell, become calls of functions. Tools that
-// OpenAI's server runs have no call_id, and their items contain nothing that a model can read.
+// Converts calls of other tools. If the client runs the tool, such as a shell, they become calls of
+// functions. Tools that OpenAI's server runs have no call_id, and their items contain nothing that
+// a model can read.
 static void take_other_call(conversation *to, const body *read, uint32_t item, wick_text type) {
   const uint32_t id = body_find(read, item, "call_id");
   const wick_text name = {type.bytes, type.size_bytes - strlen("_call")};
@@ -285,7 +286,7 @@ static void take_other_call(conversation *to, const body *read, uint32_t item, w
   buffer_free(&arguments);
 }
 
-// Its output is a string, or JSON.
+// Converts the output of a call of another tool: a string, or JSON.
 static bool take_other_output(conversation *to, const body *read, uint32_t item, const char *at,
                               refusal *refused) {
   uint32_t id = body_find(read, item, "call_id");

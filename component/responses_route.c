@@ -52,7 +52,7 @@ static const field fields_schema_format[] = {
     {"type", FIELD_IGNORED, 0, 0, NULL},     {"name", FIELD_TEXT, 0, 0, NULL},
     {"schema", FIELD_OBJECT, 0, 0, NULL},    {"strict", FIELD_BOOLEAN, 0, 0, NULL},
     {"description", FIELD_TEXT, 0, 0, NULL}, {NULL, FIELD_IGNORED, 0, 0, NULL}};
-// Other members of a tool are left out.
+// The members of a tool that are passed on; others are left out.
 static const field fields_tool[] = {{"name", FIELD_TEXT, 0, 0, NULL},
                                     {"description", FIELD_TEXT, 0, 0, NULL},
                                     {"parameters", FIELD_OBJECT, 0, 0, NULL},
@@ -114,7 +114,7 @@ static bool check_tools(const body *read, refusal *refused) {
   return true;
 }
 
-// Tools that are not functions are left out, which a response header reports.
+// Reports in a response header that tools that are not functions are left out.
 static void report_ignored(const body *read, answer *to) {
   const uint32_t list = body_find(read, BODY_ROOT, "tools");
   for (uint32_t tool = body_node(read, list)->first; tool != 0;
@@ -134,8 +134,9 @@ static void report_ignored(const body *read, answer *to) {
   if (to->ignored.size_bytes > 0) buffer_put(&to->ignored, "", 1);
 }
 
-// Reasoning is returned in plain text, so clients do not need it encrypted. Tools of other types
-// are left out, so the text does not contain parts of their calls.
+// Checks `include`. Its supported values need no action, except for logprobs: reasoning is returned
+// in plain text, so clients do not need it encrypted, and tools of other types are left out, so the
+// text does not contain parts of their calls.
 static bool check_include(const body *read, bool *has_logprobs, refusal *refused) {
   const uint32_t list = body_find(read, BODY_ROOT, "include");
   bool is_known = list == 0 || body_node(read, list)->kind == JSON_ARRAY;
@@ -183,7 +184,7 @@ static void put_source(chat_body *to, const char *name, uint32_t node) {
   buffer_put(&to->out, source.bytes, source.size_bytes);
 }
 
-// Whether the table has no field with this name.
+// Whether the table does not have a field with this name.
 static bool is_other(const field *table, document_text name) {
   for (; table->name != NULL; table++) {
     if (text_is(name, table->name)) return false;

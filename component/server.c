@@ -1,4 +1,4 @@
-// component/server.c — the routes and what they have in common.
+// component/server.c — the routes and their common parts.
 #include "server.h"
 
 #include <stdio.h>
@@ -91,7 +91,8 @@ static void load(server *of) {
   log_model_loaded(of, platform_now_us() - begun_us);
 }
 
-// A failure is permanent, unless the model's server may respond to a later attempt.
+// Loads the model if necessary. A failure is permanent, unless the model's server may respond to a
+// later attempt.
 static bool have_model(server *of, refusal *refused) {
   const char *code = of->failure.code;
   const bool may_retry = code == NULL || strcmp(code, MODEL_SERVER) == 0;
@@ -420,7 +421,7 @@ bool server_begin(server *of, const http_request *request, answer *to) {
   return false;
 }
 
-// Parses the body as JSON, which is kept until the answer no longer needs it; returns NULL after a
+// Parses the body as JSON. It is kept until the answer no longer needs it. Returns NULL after a
 // refusal.
 static asked_body *hold_body(const server *of, http_request *request, refusal *refused) {
   asked_body *held = calloc(1, sizeof *held);

@@ -34,7 +34,8 @@ bool settings_read_flag(const char *name, bool *out, refusal *refused) {
 
 // ---- keys ----
 
-// The scratch memory must have space for both and a terminating zero.
+// Returns the hash of prefix + key. The scratch memory must have space for both and a terminating
+// zero.
 static cache_salt hash_of(const char *prefix, const char *key, size_t size, char *scratch) {
   const int written = sprintf(scratch, "%s%.*s", prefix, (int)size, key);
   return salt_of(scratch, written < 0 ? 0 : (size_t)written);
@@ -59,7 +60,8 @@ static bool is_visible(const char *key, size_t size) {
   return size > 0;
 }
 
-// Keys separated by ','. A variable that is set but empty must not mean that no key is needed.
+// Reads keys separated by ','. A variable that is set but empty must not mean that no key is
+// needed.
 static bool settings_read_keys(const char *name, tenants *out, refusal *refused) {
   const char *text = getenv(name);
   if (text == NULL) return true;
@@ -78,7 +80,7 @@ static bool settings_read_keys(const char *name, tenants *out, refusal *refused)
   return is_right || is_wrong(name, "keys of visible ASCII characters, separated by ','", refused);
 }
 
-// Finds the key in `Bearer KEY`. Returns its size, 0 if there is none.
+// Finds the key in `Bearer KEY`. Returns its size, or 0 if there is no key.
 static size_t key_of(const char *authorization, const char **key) {
   static const char BEARER[] = "bearer";
   for (size_t i = 0; i < sizeof BEARER - 1; i++) {

@@ -88,8 +88,8 @@ static bool is_same_file(url_source *from, const fetch_answer *response, uint64_
   return from->total_bytes == total_bytes && strcmp(from->etag, response->etag) == 0;
 }
 
-// Returns the number of bytes of a complete or partial response, SIZE_MAX with the problem, or 0 at
-// the end of the file. Sets *is_short if the body ended early.
+// Returns the number of bytes of a complete or partial response, SIZE_MAX after setting
+// from->problem, or 0 at the end of the file. Sets *is_short if the body ended early.
 static size_t take(url_source *from, const fetch_answer *response, uint64_t offset, size_t count,
                    size_t size, bool *is_short) {
   content_range range;
@@ -110,7 +110,7 @@ static size_t take(url_source *from, const fetch_answer *response, uint64_t offs
   return fail(from, "the file changed while it was read");
 }
 
-// Fetches from the URL. Retries if it does not respond, and follows redirects.
+// Fetches from the URL. Retries if the server does not respond, and follows redirects.
 static size_t ask(url_source *from, const char *range, uint64_t offset, void *bytes, size_t size) {
   uint32_t redirects = 0, tries = 0;
   const uint64_t begin_us = platform_now_us(), timeout_ms = from->url.timeout_ms;

@@ -149,12 +149,14 @@ static wick_status submit(wick_dialog *dialog, const wick_request *settings, uin
   return status;
 }
 
-// Other requests would lose their events, and so would a reply whose sink asks a question.
+// Rejects a reply while other requests run, because they would lose their events, and while a sink
+// of the dialog runs, because its reply would.
 static wick_status check_idle(const wick_engine *engine, wick_error *error) {
   wick_stats stats;
   wick_stats_get(engine, &stats);
   uint32_t others = stats.running + stats.waiting + stats.paused;
-  if (engine->is_in_dialog && others == 0) others = 1;  // it has ended; its events are being read
+  if (engine->is_in_dialog && others == 0)
+    others = 1;  // the request has ended, but its events are being read
   if (others == 0) return WICK_OK;
   return fail_with(error, WICK_E_BUSY, WICK_NO_OFFSET,
                    "a dialog cannot ask while the engine has other requests (%u): submit "

@@ -15,7 +15,7 @@ enum { PIECE_BYTES = 1 << 20, NAME_BYTES_MAX = 4096 };
 typedef struct model_files {
   const char *first;
   char name[NAME_BYTES_MAX];  // of the open file, or of the file that failed
-  FILE *stream;               // NULL: none is open
+  FILE *stream;               // NULL: no file is open
   uint32_t file;              // index of the open file
   bool has_opened;
 } model_files;
@@ -31,7 +31,7 @@ static bool open_file(model_files *files, uint32_t file) {
   files->has_opened = split_name(files->first, file, files->name, sizeof files->name) &&
                       (files->stream = fopen(files->name, "rb")) != NULL;
   files->file = file;
-  // pieces are large and are used immediately
+  // pieces are large and used immediately, so a buffer has no benefit
   if (files->has_opened) setvbuf(files->stream, NULL, _IONBF, 0);
   return files->has_opened;
 }

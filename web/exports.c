@@ -401,7 +401,8 @@ WEB_EXPORT("media_has") uint32_t web_media_has(wick_engine *engine, uint32_t kin
   return wick_media_has(engine, (wick_media_kind)kind);
 }
 
-// height 0: `width` samples, otherwise an image that is fed afterwards. Sets numbers[WEB_MEDIA_ID].
+// Adds an image, which is fed afterwards, or if `height` is 0, a recording of `width` samples. Sets
+// numbers[WEB_MEDIA_ID].
 WEB_EXPORT("media_add")
 wick_status web_media_add(wick_engine *engine, const float *samples, uint32_t width,
                           uint32_t height) {
@@ -676,7 +677,7 @@ wick_status web_session_tokens(const wick_engine *engine, uint32_t session) {
 
 // ---- Saved state: bytes are passed directly between the engine and the host ----
 
-// Both return 0 if the host reports a failure.
+// Both functions return 0 if the host reports a failure.
 __attribute__((import_module("env"), import_name("state_write"))) uint32_t
 host_state_write(const void *bytes, size_t size_bytes);
 __attribute__((import_module("env"), import_name("state_read"))) uint32_t
@@ -693,7 +694,7 @@ static bool read_state(void *context, void *bytes, size_t size_bytes) {
 }
 
 // Saves a session, or the prefix cache (0). k_type, v_type: KV types of the saved session; -1: the
-// engine's own. Sets numbers[0] to the size in bytes.
+// engine's own types. Sets numbers[0] to the size in bytes.
 WEB_EXPORT("state_bytes")
 wick_status web_state_bytes(const wick_engine *engine, uint32_t session, int32_t k_type,
                             int32_t v_type) {

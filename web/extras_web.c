@@ -9,7 +9,7 @@ __attribute__((export_name("extras_set"))) void web_extras_set(uint32_t are_ther
   extras_set(are_there != 0);
 }
 
-// Bytes that were fed to a waiting model must be fed again.
+// Whether a model waits for the module. Bytes that were fed to a waiting model must be fed again.
 __attribute__((export_name("extras_are_wanted"))) uint32_t web_extras_are_wanted(void) {
   return extras_are_wanted();
 }

@@ -37,8 +37,8 @@ void web_threads_expect(uint32_t helpers) {
   place_count = helpers < WICK_THREADS_MAX - 1 ? helpers : WICK_THREADS_MAX - 1;
 }
 
-// Never inlined: if the instruction is in a loop, the baseline compiler of V8 11.3 (Node 20)
-// loses the address in a caller's local, and the second round waits at address 0.
+// Never inlined: if the instruction is in a loop, the baseline compiler of V8 11.3 (Node 20) loses
+// the address in a local variable of the caller, and the second iteration waits at address 0.
 __attribute__((noinline)) void platform_wait32(const uint32_t *address, uint32_t expected,
                                                uint64_t timeout_us) {
   const int64_t timeout_ns =

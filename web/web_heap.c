@@ -1,7 +1,7 @@
 // web/web_heap.c — a first-fit allocator with a list of free blocks sorted by address, in which
-// neighbours are merged. Blocks in use have no header: the caller of web_heap_free passes the size.
-// The memory grows only by the size that the last free block lacks, so a large block costs only its
-// own size.
+// adjacent blocks are merged. Blocks in use have no header: the caller of web_heap_free passes the
+// size. The memory grows only by the size that the last free block lacks, so a large block costs
+// only its own size.
 //
 //   | stack | data | helpers' stacks | used | free | used | ... | free | <- the memory's end
 //                                    first free blocks contain {size, next}

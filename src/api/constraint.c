@@ -106,7 +106,7 @@ static void check_item(wick_constraint *constraint, grammar_work *work,
   } else {
     work_fail(work, WICK_E_ARG, item->at, "item %u is not a string", item->index);
   }
-  // the limit on positions may be higher now
+  // the item may match: only the limit on positions stopped it
   if (!fits && machine_is_full(matcher.grammar->machine)) {
     work_fail(work, WICK_E_UNSUPPORTED, item->at, "item %u: grammar state exceeds %d positions",
               item->index, (int)MACHINE_PLACES_MAX);

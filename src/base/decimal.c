@@ -1,6 +1,6 @@
-// base/decimal.c — exact conversions with multi-limb integers: a double is a ratio of two of them.
-// This is slow compared with the methods of Ryu (Adams 2018), but short, and templates and grammars
-// have few numbers.
+// base/decimal.c — exact conversions with multi-limb integers: a double is the ratio of two such
+// integers. This is slow compared with the methods of Ryu (Adams 2018), but short, and templates
+// and grammars have few numbers.
 #include "base/decimal.h"
 
 #include <stdint.h>
@@ -53,7 +53,7 @@ static int big_compare(const big *a, const big *b) {
   return 0;
 }
 
-// a -= b, which is not larger.
+// Computes a -= b; b must not be larger than a.
 static void big_subtract(big *a, const big *b) {
   int64_t borrow = 0;
   for (int i = 0; i < a->count; i++) {
@@ -155,7 +155,7 @@ static uint64_t divide_bits(big *numerator, const big *denominator, int bits) {
 
 // Returns the double nearest to numerator / denominator.
 static double divide(big *numerator, big *denominator, bool is_negative) {
-  // scaled so that 1 <= numerator / denominator < 2, the value being that times 2^exponent
+  // scaled so that 1 <= numerator / denominator < 2, and the value is this ratio times 2^exponent
   int exponent = big_bits(numerator) - big_bits(denominator);
   if (exponent > 0) big_shift(denominator, exponent);
   if (exponent < 0) big_shift(numerator, -exponent);
@@ -316,7 +316,7 @@ static bool short_digits(double value, uint8_t digits[DIGITS_WRITTEN_MAX], int *
 }
 
 // Rounds to digits that parse back to the value. If the value is a power of two, the nearest digits
-// may not parse back to it, but the next higher ones do: its lower neighbour is closer than the
+// may not parse back to it, but the next higher digits do: its lower neighbour is closer than the
 // upper one.
 static bool round_trips(double value, int count, uint8_t *digits, int *point) {
   round_digits(value, count, digits, point);
@@ -327,7 +327,7 @@ static bool round_trips(double value, int count, uint8_t *digits, int *point) {
 }
 
 // Finds the fewest digits by bisection: if a number of digits is enough to parse back to the value,
-// so is any larger number.
+// so is any larger number of digits.
 static void fewest_digits(double value, uint8_t digits[DIGITS_WRITTEN_MAX], int *count,
                           int *point) {
   int low = 1, high = DIGITS_WRITTEN_MAX;
@@ -396,7 +396,8 @@ size_t decimal_write_f64(char out[DECIMAL_BYTES], double value) {
   return size;
 }
 
-// Returns the integer nearest to a positive value times 10^places, half to even; it is below 2^62.
+// Returns the integer nearest to a positive value times 10^places, half to even; the result is
+// below 2^62.
 static uint64_t scale_to_integer(double value, int places) {
   enum { BITS = 63 };
   big numerator, denominator;
@@ -412,7 +413,7 @@ static uint64_t scale_to_integer(double value, int places) {
 size_t decimal_write_fixed(char out[DECIMAL_FIXED_BYTES], double value, int places) {
   const double magnitude = value < 0 ? -value : value;
   if (!(magnitude < 4e18)) return decimal_write_f64(out, value);
-  int exact_places = 0;  // places that fit a 64-bit integer; zeros follow
+  int exact_places = 0;  // places that fit into a 64-bit integer; zeros follow
   double scaled = magnitude;
   while (exact_places < places && scaled * 10 < 4e18) {
     scaled *= 10;

@@ -4,7 +4,7 @@
 static bool are_wanted;
 
 #if WICK_EXTRAS_APART
-static bool are_missing = true;  // until the host has added them and reports it
+static bool are_missing = true;  // until the host has added the extras and reports it
 
 bool extras_are_there(void) { return !are_missing; }
 

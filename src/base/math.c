@@ -15,7 +15,7 @@ static uint64_t bits_of_f64(double value) {
   return bits;
 }
 
-// value * 2^exponent for exponents far beyond the normal range, in two steps.
+// Returns value * 2^exponent, in two steps, for exponents far beyond the normal range.
 static double scale_by_power(double value, int exponent) {
   const int half = exponent / 2;
   value *= f64_of_bits((uint64_t)(1023 + half) << 52);
@@ -66,8 +66,8 @@ double math_log(double x) {
 
 double math_pow(double base, double exponent) { return math_exp(exponent * math_log(base)); }
 
-// pi / 2 in three parts (Cody and Waite), the first two with at most 30 bits, so their products
-// with integers below 2^23 are exact.
+// pi / 2 in three parts (Cody and Waite), the first two of which have at most 30 bits, so their
+// products with integers below 2^23 are exact.
 static const double PIO2_1 = 1.570796325802803;
 static const double PIO2_2 = 9.920935791635221e-10;
 static const double PIO2_3 = 5.170182981794105e-19;

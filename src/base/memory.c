@@ -1,4 +1,4 @@
-// base/memory.c — the allocator. One cache line before each block holds the block's size.
+// base/memory.c — the allocator. One cache line before each block contains the block's size.
 #include "base/memory.h"
 
 #include <string.h>
@@ -10,7 +10,7 @@ enum { HEADER_BYTES = CACHE_LINE_BYTES };
 static const uint64_t LIVE_MARK = 0x6b6369776b636977u;
 
 typedef struct block_header {
-  uint64_t total_bytes;  // with this header
+  uint64_t total_bytes;  // including this header
   uint64_t mark;
 } block_header;
 

@@ -52,7 +52,7 @@ static void compress(uint32_t *state, const uint8_t *block) {
   for (size_t i = 0; i < 8; i++) state[i] += s[i];
 }
 
-// The rest of the name, a 1 bit, zeros, and the length in bits.
+// Processes the rest of the name, a 1 bit, zeros, and the length in bits.
 static void compress_end(uint32_t *state, const uint8_t *rest, size_t rest_bytes,
                          uint64_t size_bytes) {
   uint8_t block[BLOCK_BYTES] = {0};

@@ -73,7 +73,7 @@ size_t utf8_encode(uint32_t code_point, uint8_t out[4]) {
   return 4;
 }
 
-// Counts the bytes of `text` that fit in `room` without cutting a character.
+// Counts the bytes of `text` that fit into `room` without cutting a character.
 static size_t whole_characters(const char *text, size_t size_bytes, size_t room) {
   if (size_bytes <= room) return size_bytes;
   size_t end = room;

@@ -113,7 +113,7 @@ wick_status stat_bootstrap_ci(const double *values, size_t count, double confide
     scratch[b] = sum / (double)count;
   }
   stat_sort(scratch, resamples);
-  // Slightly more, because 1000 * (1 - 0.9) / 2 is 49.999... in doubles.
+  // Adds a tiny amount, because 1000 * (1 - 0.9) / 2 is 49.999... in doubles.
   const uint32_t low = (uint32_t)((double)resamples * (1 - confidence) / 2 + 1e-9);
   *out = (stat_interval){scratch[low], scratch[resamples - 1 - low]};
   return WICK_OK;

@@ -18,9 +18,9 @@ args_option adapter_files_option(adapter_files *adapters) {
                           "use this adapter (repeatable)");
 }
 
-// Reads the scale after the last ':', and the number of bytes before it. Text that is not a number
-// belongs to the path. Returns false if only the path without that text exists, or if the number is
-// too large.
+// Reads the scale after the last ':', and sets *path_bytes to the number of bytes before it. Text
+// that is not a number belongs to the path. Returns false if only the path without that text
+// exists, or if the number is too large.
 static bool read_scale(const char *given, size_t *path_bytes, float *scale) {
   const char *colon = strrchr(given, ':');
   char path[PATH_BYTES_MAX];

@@ -102,7 +102,7 @@ static void print_rows(bench_run *run, bool is_first) {
     print_row(run, "decode", setup->decode_tokens, run->result.decode_tok_s);
 }
 
-// Printed below the table, for the last number of threads.
+// Prints the latencies of the last number of threads, below the table.
 static void print_latencies(bench_run *run) {
   bench_result *result = &run->result;
   const summary ttft = summarise(result->ttft_ms, run->options->setup.repetitions, result->scratch);

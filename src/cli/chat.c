@@ -79,8 +79,8 @@ static void add_message(conversation *talk, const char *role, const char *text, 
   json_close(&json, '{');
 }
 
-// Reasoning is written to standard error and not added to the conversation, because templates would
-// omit it anyway.
+// Shows a part of the answer. Reasoning is written to standard error and not added to the
+// conversation, because templates would omit it anyway.
 static bool show_part(void *context, wick_engine *engine, const wick_event *event) {
   (void)engine;
   conversation *talk = context;
@@ -133,7 +133,8 @@ static exit_code ask(conversation *talk, const char *text, size_t text_bytes) {
   return answer(talk);
 }
 
-// Reads a line without its newline; returns false at the end of the input, or if it cannot be read.
+// Reads a line without its newline; returns false at the end of the input, or if the line cannot be
+// read.
 static bool read_line(byte_list *line, exit_code *code) {
   line->size_bytes = 0;
   if (output_is_terminal(STDIN_FILENO)) {

@@ -20,7 +20,8 @@ typedef struct logits_sink {
   uint32_t positions;  // written so far
 } logits_sink;
 
-// Implements wick_request.on_logits; every host of this program is little-endian.
+// Implements wick_request.on_logits. Writes floats as they are in memory: every host of this
+// program is little-endian.
 static void write_logits(void *context, uint32_t position, const float *logits, uint32_t vocab) {
   logits_sink *sink = context;
   (void)position;

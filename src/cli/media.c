@@ -37,7 +37,7 @@ static void put_positions(json_writer *json, const media_chunk *part, uint32_t f
   json_close(json, '[');
 }
 
-// The rows depend only on the encoder and the image's pixels.
+// Writes the key of the rows, which depend only on the encoder and the content.
 static void put_key(json_writer *json, const media_input *input, const media_item *item) {
   static const char DIGITS[] = "0123456789abcdef";
   char text[16];

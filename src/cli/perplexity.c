@@ -204,12 +204,12 @@ static int32_t find_bos(wick_engine *engine) {
 }
 
 static bool make_room(perplexity_sums *sums, uint32_t vocab, perplexity_text *text) {
-  // a BOS in each window adds at most one position for every two
+  // a BOS in each window adds at most one position for every two tokens
   const size_t positions = 2 * text->count;
   text->window = malloc(text->window_tokens * sizeof *text->window);
   sums->reference_row = malloc(vocab * sizeof(float));
   sums->log_softmax = malloc(vocab * sizeof(double));
-  sums->kl = malloc(2 * positions * sizeof(double));  // plus space to sort them
+  sums->kl = malloc(2 * positions * sizeof(double));  // and as much space to sort them
   return text->window != NULL && sums->reference_row != NULL && sums->log_softmax != NULL &&
          sums->kl != NULL;
 }

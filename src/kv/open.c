@@ -82,8 +82,8 @@ static bool is_marked(const kv_seq *seq, const kv_entry *entry, uint32_t tokens)
   return entry->page == seq->marked_page && tokens - entry->position <= seq->marked_slots;
 }
 
-// Returns whether the entry ends at `tokens` permanently. If tokens after it were dropped but none
-// before it, its codes belong to a page that also had other tokens.
+// Returns whether the entry ends at `tokens` permanently. If tokens after the entry were dropped
+// but none before it, its codes belong to a page that also had other tokens.
 static bool ends_whole(const kv_entry *entry, uint32_t tokens) {
   return tokens == kv_entry_end(entry) && (entry->last == KERNEL_PAGE_TOKENS || entry->delta != 0);
 }

@@ -15,7 +15,7 @@ static bool page_size(kv_layout *layout) {
   if (bytes > SIZE_MAX / 2) return false;
   layout->data_bytes = bytes;
   layout->page_bytes = align_size(bytes, CACHE_LINE_BYTES);
-  // a half takes no more space than a float, which would fit
+  // this fits, because a half takes less space than a float
   layout->open_bytes = (size_t)shape->layers * shape->kv_heads * layout->open_head_bytes;
   if (bytes == 0) layout->page_bytes = CACHE_LINE_BYTES;  // so that no size is 0
   return true;
@@ -29,7 +29,7 @@ static bool is_hollow(const kv_shape *shape) {
 wick_status kv_layout_init(kv_layout *layout, const kernel_table *kernels, const kv_shape *shape,
                            wick_error *error) {
   const bool has_zero = shape->layers == 0 || shape->kv_heads == 0 || shape->head_dim == 0;
-  // the limit is far beyond any model; it ensures that the kernels' own products fit 32 bits
+  // the limit is far beyond any model; it ensures that the kernels' own products fit into 32 bits
   if ((has_zero && !is_hollow(shape)) || shape->head_dim > UINT16_MAX || !is_type(shape->k_type) ||
       !is_type(shape->v_type)) {
     return fail_with(error, WICK_E_ARG, WICK_NO_OFFSET,

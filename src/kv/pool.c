@@ -36,7 +36,7 @@ static wick_status grow(kv_pool *pool, uint32_t pages, wick_error *error) {
   if (data == NULL) return memory_fail(pool->memory, error, "KV pages");
   pool->segments[pool->segment_count++] = data;
   // Attention multiplies slots that have not been written by a weight of 0, so their values must be
-  // finite: a new page contains zeros.
+  // finite. Therefore, a new page contains zeros.
   for (uint32_t i = 0; i < pages; i++) {
     kv_page_init(&pool->pages[pool->page_count + i], (kv_page_id)(pool->page_count + i),
                  &pool->layout, data + i * page_bytes);

@@ -173,7 +173,7 @@ static bool follows_reclaimable(const prefix_cache *cache, prefix_id id) {
   return at != PREFIX_NONE;
 }
 
-// Selects which idle leaves may be evicted.
+// The idle leaves that may be evicted.
 typedef enum victim_kind {
   VICTIM_ANY,
   VICTIM_FREES,    // leaves whose page becomes free
@@ -303,8 +303,8 @@ static uint32_t count_reclaimable(void *context) {
   return count;
 }
 
-// A sequence may have dropped a page, or slid past it, and still have later pages. The entries of
-// these later pages are evicted only if nothing else frees a page.
+// Evicts entries to free pages. A sequence may have dropped a page, or slid past it, and still have
+// later pages. The entries of these later pages are evicted only if nothing else frees a page.
 static void reclaim(void *context, uint32_t pages) {
   prefix_cache *cache = context;
   uint32_t freed = 0;

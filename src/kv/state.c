@@ -174,12 +174,12 @@ static void put_entries(state_writer *writer, const kv_seq *seq, uint32_t entrie
 }
 
 // A page that is copied between a record and a pool, and its F16 keys if it is encoded or open: in
-// the record's layout and, if the types differ, in the pool's.
+// the record's layout and, if the types differ, in the pool's layout.
 typedef struct page_passage {
   kv_page_view view;  // [layout->page_bytes]; open: [layout->open_bytes] or NULL
   uint8_t *open;      // [the pool's open_bytes] or NULL
   float *row;         // [head_dim]
-  bool is_packed;     // the types differ from the pool's
+  bool is_packed;     // the types differ from those of the pool
 } page_passage;
 
 static void close_passage(const kv_pool *pool, page_passage *passage) {
@@ -395,8 +395,8 @@ static wick_status check_kind(const state_header *header, wick_error *error) {
                    "the saved state has unknown kind %u", header->kind);
 }
 
-// Determines the types of the record's pages: the pool's own, those of a packed sequence, or the
-// pool's types in 0.1.0.
+// Determines the types of the record's pages: the pool's own types, those of a packed sequence, or
+// the pool's types in 0.1.0.
 static wick_status check_model(const state_header *header, const kv_pool *pool, uint64_t salt,
                                kv_layout *layout, wick_error *error) {
   const kv_shape *shape = &pool->layout.shape;
@@ -597,12 +597,12 @@ typedef struct cache_reading {
   prefix_cache *cache;
   uint64_t left_bytes;  // of the payload
   uint8_t *page;        // [page_bytes] of the record
-  uint8_t *parts;       // one part of each kind, one after the other; NULL if there are none
+  uint8_t *parts;       // one part of each kind, one after the other; NULL if entries have no parts
   prefix_id *ids;       // [entries]; PREFIX_NONE: not added; IS_NEW is set for new entries
   uint32_t done, entered;
 } cache_reading;
 
-#define IS_NEW 0x80000000u  // ids are below it
+#define IS_NEW 0x80000000u  // ids are below this bit
 
 wick_status state_page_put(kv_pool *pool, kv_page_id page, const void *bytes, bool is_former) {
   kv_page_data *data = &pool->pages[page].data;

@@ -22,7 +22,7 @@ uint64_t kv_pool_bytes_capacity(const kv_pool *pool) {
 
 // ---- Fragmentation ----
 
-// Sets each page's mark to its tokens: the most that one sequence stores in it.
+// Sets each page's mark to its number of tokens: the maximum that one sequence stores in it.
 static void mark_tokens(const kv_pool *pool) {
   for (uint32_t i = 0; i < pool->page_count; i++) {
     kv_page *page = &pool->pages[i];

@@ -30,7 +30,8 @@ wick_status kv_seq_outside(const kv_seq *seq, uint32_t position, wick_error *err
                    kv_seq_end(seq));
 }
 
-// Counts the pages that writing [position, end) copies; false if one of them left the window.
+// Counts the pages that writing [position, end) copies; returns false if one of these pages left
+// the window.
 static bool count_copies(const kv_pool *pool, const kv_seq *seq, uint32_t position, uint32_t end,
                          uint32_t *copies) {
   *copies = 0;

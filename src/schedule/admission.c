@@ -4,10 +4,10 @@
 // one by one while it decodes. When pages run out, idle pages of the prefix cache are evicted first
 // (kv/pool.h). Then the last running request in the queue is preempted: it loses its pages and
 // waits. When it starts again, its pages are restored from the host (swap.h) or its tokens are
-// recomputed. Recomputing produces the same logits (an invariant of the kernels), so its output
-// does not change. A session keeps the pages that it had before the request, unless the host also
-// stores those, or no request could continue. The first request in the queue always continues, so
-// all requests end.
+// recomputed. Recomputing produces the same logits (an invariant of the kernels), so the output of
+// the request does not change. A session keeps the pages that it had before the request, unless the
+// host also stores these pages, or no request could continue otherwise. The first request in the
+// queue always continues, so all requests end.
 #include <string.h>
 
 #include "base/checked.h"
@@ -42,8 +42,8 @@ static void keep_outside(scheduler *scheduler, request *request, kv_seq_id seque
   scheduler->stats.swapped_out += request->swapped.bytes != 0;
 }
 
-// Preempts a request. Without a session it loses all its pages. A session keeps the pages that it
-// had before the request, unless the host has a record of all pages. Pages that cannot be
+// Preempts a request. Without a session, the request loses all its pages. A session keeps the pages
+// that it had before the request, unless the host has a record of all pages. Pages that cannot be
 // recomputed with the same values are also kept.
 static void leave_pages(scheduler *scheduler, request *request) {
   seq_store *store = scheduler->parts.store;
@@ -112,8 +112,8 @@ static bool guest_gives_pages(const scheduler *scheduler) {
 }
 
 // Called if `first` cannot continue otherwise: takes the pages of a guest, of sessions without a
-// request, or of sessions whose request waits after it. All of these recompute their tokens later.
-// Returns false if none has pages.
+// request, or of sessions whose requests wait after `first`. All of these recompute their tokens
+// later. Returns false if none of them has pages.
 static bool take_from_others(scheduler *scheduler, const request *first) {
   seq_store *store = scheduler->parts.store;
   if (guest_gives_pages(scheduler) || sessions_give_pages(scheduler->parts.sessions)) return true;
@@ -226,9 +226,9 @@ void admission_run(scheduler *scheduler, request *request, kv_seq_id sequence, u
   reserve_ahead(scheduler, request);
 }
 
-// Returns the number of tokens after the `stored` ones for which a request needs pages to start. If
-// no other request runs, or if it was preempted before, it starts only with all pages that it will
-// ever need. Otherwise it might never end, or be preempted repeatedly.
+// Returns the number of tokens after the `stored` tokens for which a request needs pages to start.
+// If no other request runs, or if it was preempted before, it starts only with all pages that it
+// will ever need. Otherwise, it might never end, or be preempted repeatedly.
 static uint32_t tokens_to_start(const scheduler *scheduler, const request *request,
                                 uint32_t stored) {
   const uint32_t end = request_tokens_in_the_end(request);
@@ -237,8 +237,8 @@ static uint32_t tokens_to_start(const scheduler *scheduler, const request *reque
   return needed - stored;
 }
 
-// Reserves the pages that the request needs to start, and takes those for the tokens that it has to
-// process.
+// Reserves the pages that the request needs to start, and takes the pages for the tokens that it
+// has to process.
 static wick_status reserve_start(scheduler *scheduler, const request *request, kv_seq_id sequence,
                                  uint32_t stored, wick_error *error) {
   seq_store *store = scheduler->parts.store;
@@ -255,8 +255,8 @@ static wick_status reserve_start(scheduler *scheduler, const request *request, k
     if (status != WICK_OK) return status;
   }
   const bool is_enough = grown == WICK_OK && store_has_room(store, &room);
-  // Otherwise the exact number is needed: possibly no page has to be copied, and the error contains
-  // the number of missing pages.
+  // Otherwise, the exact number is needed: possibly no page has to be copied, and the error
+  // contains the number of missing pages.
   return store_prepare(store, sequence, is_enough ? reading : needed, error);
 }
 
@@ -266,8 +266,8 @@ static bool is_all_read(const request *request, uint32_t stored) {
   return stored == request->tokens_count && request->tokens_max != 0;
 }
 
-// Whether reading the request's record costs less than prefill, and there are pages for everything
-// that the request will ever need.
+// Whether reading the request's record costs less than prefill, and all pages that the request will
+// ever need are available.
 static bool can_swap_in(const scheduler *scheduler, const request *request) {
   const scheduler_parts *parts = &scheduler->parts;
   if (request->swapped.bytes == 0) return false;
@@ -285,7 +285,7 @@ static bool can_swap_in(const scheduler *scheduler, const request *request) {
 }
 
 // Makes the sequence of a record the request's sequence, with pages for the tokens that are
-// processed next. It replaces the empty sequence of the request's session.
+// processed next. This sequence replaces the empty sequence of the request's session.
 static wick_status take_up(scheduler *scheduler, request *request, kv_seq_id sequence,
                            uint32_t stored) {
   seq_store *store = scheduler->parts.store;
@@ -302,8 +302,8 @@ static wick_status take_up(scheduler *scheduler, request *request, kv_seq_id seq
   return WICK_OK;
 }
 
-// Starts the request with the pages that the host has stored. False: it starts as if nothing had
-// been stored.
+// Starts the request with the pages that the host has stored. Returns false if it must start as if
+// nothing had been stored.
 static bool start_swapped(scheduler *scheduler, request *request) {
   seq_store *store = scheduler->parts.store;
   kv_seq_id sequence;
@@ -360,7 +360,7 @@ static wick_status take_pages(scheduler *scheduler, request *request, wick_error
 }
 
 // Whether both requests begin with the page that `reading` currently computes, and belong to the
-// same tenant. One tenant's requests must not be delayed by another's prompts.
+// same tenant. A tenant's requests must not be delayed by the prompts of another tenant.
 static bool shares_next_page(const request *reading, const request *request) {
   if (!salt_is_same(reading->salt, request->salt)) return false;
   const uint32_t tokens = (reading->fed / KERNEL_PAGE_TOKENS + 1) * KERNEL_PAGE_TOKENS;
@@ -368,7 +368,8 @@ static bool shares_next_page(const request *reading, const request *request) {
   return memcmp(reading->tokens, request->tokens, tokens * sizeof(int32_t)) == 0;
 }
 
-// Whether a running request is computing pages that this one could then take from the prefix cache.
+// Whether a running request is computing pages that this request could then take from the prefix
+// cache.
 static bool waits_for_prefix(const scheduler *scheduler, const request *request) {
   if (store_prefix(scheduler->parts.store) == NULL || request->on_logits != NULL) return false;
   if (request->session != NULL && request->session->count != 0) return false;
@@ -390,7 +391,7 @@ static request *next_to_start(const scheduler *scheduler) {
   return best;
 }
 
-// Preempts a request with lower priority, or a paused one, for a waiting request. If no request
+// Preempts a request with lower priority, or a paused request, for a waiting request. If no request
 // runs, guests and sessions lose their pages.
 static bool make_way(scheduler *scheduler, const request *waiting) {
   if (scheduler->running == 0) return take_from_others(scheduler, waiting);

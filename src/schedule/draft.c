@@ -6,7 +6,7 @@
 #include "schedule/speculation.h"
 
 // The number of requests that the drafter follows at the same time. Another request replaces the
-// least recently used one.
+// least recently used request.
 enum { DRAFT_TEXTS_MAX = 4 };
 _Static_assert(DRAFT_TEXTS_MAX >= SPECULATION_REQUESTS_MAX,
                "requests that decode together would replace each other in every pass");
@@ -71,8 +71,8 @@ void drafter_forget(drafter *drafter, uint32_t request) {
   }
 }
 
-// Returns the slot of the request, or else a free or the least recently used one. NULL if memory
-// runs out.
+// Returns the slot of the request or, if it has none, a free slot or the least recently used one.
+// NULL if memory runs out.
 static draft_text *find_text(drafter *drafter, uint32_t request) {
   draft_text *oldest = &drafter->texts[0];
   for (uint32_t i = 0; i < DRAFT_TEXTS_MAX; i++) {
@@ -102,8 +102,8 @@ static void confirm(drafter *drafter, draft_text *text, const int32_t *tokens, u
   text->read = store_truncate(drafter->parts.store, text->sequence, text->read);
 }
 
-// Processes `count` tokens. with_logits: computes the logits of the last one, which are valid until
-// the next pass. Returns false if pages ran out or values were not finite.
+// Processes `count` tokens. with_logits: computes the logits of the last token, which are valid
+// until the next pass. Returns false if pages ran out or values were not finite.
 static bool read_tokens(drafter *drafter, draft_text *text, const int32_t *tokens, uint32_t count,
                         bool with_logits) {
   const drafter_parts *parts = &drafter->parts;
@@ -147,8 +147,8 @@ static uint32_t give_up(drafter *drafter) {
   return 0;
 }
 
-// Processes the new part of the text without its newest token, up to one batch. *is_done: nothing
-// is left. Returns false on failure.
+// Processes the new part of the text without its newest token, up to one batch. *is_done: all of it
+// has been processed. Returns false on failure.
 static bool catch_up(drafter *drafter, draft_text *text, const int32_t *tokens, uint32_t count,
                      bool *is_done) {
   const uint32_t left = count - 1 - text->read, most = drafter->parts.batch_tokens;

@@ -29,10 +29,10 @@ struct embedding {
   embedding_part part[WHOLE_TEXTS_MAX];
   uint32_t part_count;  // in the current pass; 0: no pass is running
   uint32_t at;          // the first text that is not done
-  uint32_t fed;         // its tokens that were processed
+  uint32_t fed;         // number of tokens of text `at` that were processed
   size_t fed_tokens;    // tokens of all earlier texts
   kv_seq_id sequence;   // sequence of text `at`, if fed != 0
-  bool reads_alone;     // one text per pass, to find the one that is not finite
+  bool reads_alone;     // one text per pass, to find the text whose values are not finite
   wick_error failure;   // status WICK_OK: none
 };
 
@@ -160,8 +160,8 @@ static wick_status prepare_sequence(embedding *job, embedding_part *part, uint32
   return status;
 }
 
-// Adds rows of the texts, starting at `at`, while they fit. A text that does not fit after others
-// waits for the next pass.
+// Adds rows of the texts, starting at `at`, while they fit. A text that does not fit after other
+// texts waits for the next pass.
 static wick_status begin_pass(embedding *job, wick_error *error) {
   const bool is_encoder = job->parts.model->is_encoder;
   const int32_t *tokens = job->tokens + job->fed_tokens;
@@ -271,7 +271,8 @@ static wick_status fail_as(const wick_error *own, wick_status status, wick_error
   return status;
 }
 
-// Begins a pass. If too few pages are free, frees some or runs a unit of the requests instead.
+// Begins a pass. If too few pages are free, frees some pages or runs a unit of the requests
+// instead.
 static wick_status begin_or_wait(embedding *job, wick_step_result *result, wick_error *error) {
   wick_error shortage = {0};
   const wick_status status = begin_pass(job, &shortage);

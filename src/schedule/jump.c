@@ -6,7 +6,7 @@
 enum {
   JUMP_BYTES_MIN = 2,
   JUMP_BYTES_MAX = 128,
-  NEWEST_BYTES_MAX = 32,  // of the previous token; a longer one is omitted
+  NEWEST_BYTES_MAX = 32,  // of the previous token; a longer token is omitted
   IDS_MAX = NEWEST_BYTES_MAX + JUMP_BYTES_MAX + 8,
 };
 

@@ -76,8 +76,8 @@ static void take_part(void *context, const reply_event *part) {
   put(context, &event, name, part->text_bytes + part->id_bytes);
 }
 
-// Returns the text from where the malformed call begins. It is restored from the tokens, because it
-// is not stored.
+// Returns the text from the beginning of the malformed call as content. The text is restored from
+// the tokens, because it is not stored.
 static void put_broken(part_sink *to, request *request, const wick_error *broken) {
   const wick_event event = {.kind = WICK_EVENT_CALL_BROKEN,
                             .call = (uint16_t)broken->numbers[1],

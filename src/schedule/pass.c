@@ -145,7 +145,7 @@ static void find_proposals(scheduler *scheduler, request *request, uint32_t most
   speculation->found = speculation->count;
 }
 
-// Adds proposals after the newest token, as many as there are pages for.
+// Adds proposals after the newest token, as many as the free pages allow.
 static void propose(scheduler *scheduler, request *request, uint32_t decodes) {
   const scheduler_parts *parts = &scheduler->parts;
   speculation *speculation = &request->speculation;
@@ -183,7 +183,7 @@ static void reserve_rows(scheduler *scheduler, const request *alone) {
 }
 
 // Returns the next request in prefill that is not in the pass yet: the first in the queue, or the
-// one with the fewest tokens left.
+// request with the fewest tokens left.
 static request *next_prefill(const scheduler *scheduler, const request *alone, bool is_shortest) {
   request *best = NULL;
   for (request *at = scheduler->first; at != NULL; at = at->next) {
@@ -231,7 +231,7 @@ static void add_part(scheduler *scheduler, request *request, uint32_t room, pref
 
 // The first prompt in the queue receives a part of the space, so that it makes progress regardless
 // of other arrivals. The rest, up to half of the space, is for the prompts with the fewest tokens
-// left. If the first prompt is long and has not waited too long, they may take all but one token.
+// left. If the first prompt is long and has not waited too long, these may take all but one token.
 static void add_prefills(scheduler *scheduler, const request *alone, prefill_share share) {
   request *next = next_prefill(scheduler, alone, false);
   if (next == NULL) return;
@@ -252,8 +252,8 @@ static void add_prefills(scheduler *scheduler, const request *alone, prefill_sha
 }
 
 // Returns the first prompt in the queue whose next rows belong to an image and must be processed
-// together. This prompt is processed in a separate pass, but not in two in a row while others wait.
-// NULL: none.
+// together. This prompt is processed in a separate pass, but not in two consecutive passes while
+// others wait. NULL: none.
 static request *find_whole(scheduler *scheduler, const request *alone) {
   request *first = NULL;
   if (scheduler->parts.model->media_sees_all) first = next_prefill(scheduler, alone, false);
@@ -278,8 +278,8 @@ static prefill_share share_for_prompts(const scheduler *scheduler) {
   return share;
 }
 
-// Declares to the store the rows that the pass will compute. If memory runs out for a request, that
-// request ends, the function returns false, and the others start over.
+// Begins the rows of the pass in the store. If memory runs out for a request, that request ends and
+// the function returns false, so the other requests start over.
 static bool begin_rows(scheduler *scheduler) {
   seq_store *store = scheduler->parts.store;
   for (request *at = scheduler->first; at != NULL; at = at->next) {
@@ -413,8 +413,8 @@ static void end_layers(scheduler *scheduler) {
   if (!has_logits) finish_pass(scheduler);
 }
 
-// When a pass with several requests fails, each runs alone once, and then either ends with the
-// error or continues.
+// When a pass with several requests fails, each request runs alone once, and then either ends with
+// the error or continues.
 static void fail_pass(scheduler *scheduler, const wick_error *error) {
   request *only = scheduler->owners[0];
   const bool is_shared = only->pass_tokens != scheduler->batch_count;
@@ -472,8 +472,8 @@ static bool take_choice(scheduler *scheduler, request *request, const sampler_ch
   return how == WICK_FINISH_NONE;
 }
 
-// Takes the forced tokens, unless they wait for their logprobs: those of the grammar if it is
-// consulted, and after them those that end the reasoning. Returns false if that ends the request.
+// Takes the forced tokens, unless they wait for their logprobs: first the tokens of the grammar, if
+// it is consulted, then the tokens that end the reasoning. Returns false if this ends the request.
 static bool jump(scheduler *scheduler, request *request, bool asks_grammar) {
   uint32_t room = request->wants_logprobs ? 0 : JUMP_TOKENS_MAX;
   for (;;) {
@@ -549,7 +549,7 @@ static void count_jumped(request *request) {
 }
 
 // Called after a row is sampled: the next rows are used as long as their tokens match the sampled
-// ones.
+// tokens.
 static void check_proposals(scheduler *scheduler, request *request, uint32_t position) {
   for (uint32_t at = position + 1; at < request->tokens_count; at++) {
     if (!speculation_accepts(&request->speculation, request->tokens[at])) {
@@ -610,7 +610,7 @@ static void logits_round(scheduler *scheduler) {
   for (uint32_t i = 0; i < rows; i++, next++) {
     if (i != 0 && !events_have_room(&scheduler->events, SCHEDULER_RECORDS_PER_ROW)) break;
     const uint32_t input = forward_logits_input(parts->forward, first + i);
-    // The last row of the request, or one before it, may have ended it.
+    // The last row of the request, or an earlier row, may have ended it.
     request *owner = scheduler->owners[input];
     if (owner == NULL) continue;
     take_row(scheduler, owner, scheduler->batch[input].position, forward_logits(parts->forward, i));

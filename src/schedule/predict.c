@@ -171,7 +171,7 @@ void predictor_forget(predictor *predictor, uint32_t request) {
   empty(predictor, text);
 }
 
-// Returns the slot of the request, or one that is free or has long been unused. NULL: none.
+// Returns the slot of the request, or a slot that is free or has long been unused. NULL: none.
 static predict_text *take_text(predictor *predictor, uint32_t request) {
   predict_text *text = find_text(predictor, request);
   for (uint32_t i = 0; text == NULL && i < PREDICT_TEXTS; i++) {
@@ -224,7 +224,7 @@ static bool read_rows(predictor *predictor, predict_text *text, const float *row
   return true;
 }
 
-// Processes the waiting rows; `tokens` are the request's.
+// Processes the waiting rows; `tokens` are those of the request.
 static bool read_waiting(predictor *predictor, predict_text *text, const int32_t *tokens,
                          bool with_logits) {
   const uint32_t count = text->waiting;
@@ -264,7 +264,7 @@ static int32_t likeliest(const predictor *predictor) {
   return (int32_t)best;
 }
 
-// Makes the proposals after the first, each from the output for the previous one. Nothing is
+// Makes the proposals after the first one, each from the output for the previous one. Nothing is
 // stored.
 static uint32_t propose_more(predictor *predictor, predict_text *text, uint32_t most,
                              int32_t *out) {

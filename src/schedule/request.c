@@ -61,7 +61,7 @@ static wick_status tokenize_prompt(memory_gate *memory, tokenizer *tokenizer,
                                    const wick_request *wanted, uint32_t context_tokens,
                                    request *request, wick_error *error) {
   const size_t before = request->prompt_count, left = context_tokens - before;
-  // A token is at least one byte, except the few special ones at either end and the space
+  // A token is at least one byte, except for the few special tokens at either end and the space
   // that SPM adds.
   const size_t capacity = wanted->text_bytes < left ? wanted->text_bytes + 8 : left;
   wick_status status = make_room(memory, capacity, request, error);
@@ -213,8 +213,8 @@ static wick_status heal_prompt(memory_gate *memory, const tokenizer *tokenizer,
   return WICK_OK;
 }
 
-// Forbids tokens that are shorter than the longest possible one: a model that was trained on whole
-// words uses shorter tokens for other words.
+// Forbids tokens that are shorter than the longest possible token: a model that was trained on
+// whole words uses shorter tokens for other words.
 static void drop_shorter(const request *request, uint32_t *bits, uint32_t vocab) {
   const uint8_t *piece;
   for (uint32_t id = 0; id < vocab; id++) {
@@ -288,7 +288,8 @@ static wick_status take_grammar(memory_gate *memory, const tokenizer *tokenizer,
 // Limits the number of sampled tokens, and reserves memory for them after the prompt.
 static wick_status limit_output(memory_gate *memory, const wick_request *wanted,
                                 uint32_t context_tokens, request *request, wick_error *error) {
-  // The last sampled token is never processed, so the text may have one more token than fits.
+  // The last sampled token is never processed, so the text may have one more token than fits into
+  // the context.
   const uint32_t room = context_tokens - request->prompt_count + 1;
   if (!wanted->prefill_only) {
     request->tokens_max =
@@ -409,7 +410,7 @@ uint32_t request_fitting_tokens(request *request, const tokenizer *tokenizer, co
   return fitting;
 }
 
-// Returns false if the grammar cannot continue. `piece` is unused until the token's text is
+// Returns false if the grammar cannot continue. request->piece is unused until the token's text is
 // written.
 static bool go_on_in_grammar(request *request, const tokenizer *tokenizer, int32_t token) {
   if (request->constraint == NULL) return true;

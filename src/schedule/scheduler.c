@@ -59,7 +59,7 @@ static void leave_session(scheduler *scheduler, request *request) {
   } else if (stored > session->count) {
     stored = session->count;
   }
-  // This also frees pages that were reserved for tokens that were never sampled.
+  // This also frees the pages reserved for tokens that were never sampled.
   if (request->phase == REQUEST_RUNNING) {
     store_truncate(scheduler->parts.store, session->sequence, stored);
   }
@@ -319,7 +319,7 @@ wick_status scheduler_cancel(scheduler *scheduler, uint32_t id) {
   return WICK_E_ARG;
 }
 
-// `gone` will not process the prompt for which other completions wait. The first of them that is
+// `gone` will not process the prompt for which other completions wait. The first completion that is
 // not paused processes it for the others.
 static void leave_followers(scheduler *scheduler, const request *gone) {
   request *heir = NULL;
@@ -457,7 +457,7 @@ static bool pass_is_for_nobody(const scheduler *scheduler) {
   return true;
 }
 
-// Ends one cancelled request; returns true if there was one. A request that shares a pass with
+// Ends one cancelled request; returns false if there is none. A request that shares a pass with
 // other requests ends after the pass.
 static bool finish_cancelled(scheduler *scheduler) {
   for (request *request = scheduler->first; request != NULL; request = request->next) {
@@ -521,7 +521,7 @@ scheduler_result scheduler_step(scheduler *scheduler) {
   has_changed = finish_silent(scheduler) || has_changed;
   has_changed = pass_begin(scheduler) || has_changed;
   has_changed = has_changed || scheduler->stats.preempted != preempted;
-  // all are paused
+  // all requests are paused
   return has_changed ? SCHEDULER_PROGRESS : SCHEDULER_IDLE;
 }
 

@@ -210,10 +210,10 @@ wick_status session_drop_read(session_table *table, session *session, uint32_t f
   if (media->count != 0 && media_end(&media->places[media->count - 1]) > first) {
     return keep_media(session, first, error);
   }
-  // tokens after the stored ones have not been processed yet, or have lost their pages
+  // tokens after the stored tokens have not been processed yet, or have lost their pages
   const uint32_t stored = store_tokens(table->store, session->sequence);
   if (first < stored && !store_can_drop(table->store)) {
-    // the tokens after them are recomputed without the dropped ones
+    // the tokens after `last` are recomputed without the dropped tokens
     store_truncate(table->store, session->sequence, first);
   } else if (first < stored) {
     const uint32_t end = last < stored ? last : stored;

@@ -212,7 +212,7 @@ static wick_status read_tail(wick_state_source *source, const record_head *head,
   return sum == sum_of(head, marks, media, tail) ? WICK_OK : is_damaged(error);
 }
 
-// Checks that the tokens are in the vocabulary, or belong to the images and recordings in their
+// Checks that the tokens are in the vocabulary, or belong to the images and recordings, in their
 // order.
 static wick_status check_tokens(session *session, uint32_t vocab, wick_error *error) {
   const int32_t *tokens = session->tokens;
@@ -253,7 +253,7 @@ static wick_status read_sequence(session_table *table, uint64_t salt, uint32_t c
   state_reader reader;
   wick_status status = store_load_begin(table->store, salt, source, &reader, error);
   if (status != WICK_OK) return status;
-  // a full session has one more token: the newest, which has not been processed
+  // a full session has one more token, the newest, which has not been processed
   const uint64_t most = (uint64_t)context_tokens + (tail != 0 ? 1 : 0);
   if ((uint64_t)reader.tokens + tail > most) {
     fail_with(error, WICK_E_FULL, WICK_NO_OFFSET, "session of %llu tokens: the context holds %u",

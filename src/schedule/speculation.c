@@ -2,7 +2,7 @@
 #include "schedule/speculation.h"
 
 enum { REST_TOKENS_FIRST = 32, REST_TOKENS_MAX = 512 };
-// After this many misses, the pause between lookups grows by one token.
+// After MISSES_PER_REST more misses, the pause between lookups grows by one token.
 enum { MISSES_PER_REST = 16, MISS_REST_MAX = 7 };
 // A change has at most CHANGE_TOKENS_MAX tokens, and replaces at most CHANGE_TOKENS_MORE more
 // tokens than it has.
@@ -35,8 +35,8 @@ enum { COST_SEEN_MAX = 4 };  // until then, all passes of several rows have equa
 // delayed, or may be the first with this many rows.
 static const float COST_MOST = 1.5f;
 // If the text is this predictable, the costs of row counts that are not chosen move a little
-// towards the other costs each time. If none is chosen, all become a little cheaper until one is
-// tried.
+// towards the other costs each time. If no proposals are chosen, all costs fall a little until a
+// pass with proposals is tried.
 static const float COST_SURE_RATE = 0.9f, COST_UNLIKE_KEPT = 0.99f, COST_DOUBT = 0.002f;
 // Smaller gains are below the noise of the measured costs.
 static const float GAIN_MIN = 1.05f;
@@ -84,7 +84,8 @@ typedef struct earlier_place {
   uint32_t at, match;  // the first token after the match
 } earlier_place;
 
-// Collects positions, those with the most agreeing tokens first, and the latest first among equals.
+// Collects positions. Those with the most agreeing tokens come first and, if several are equal, the
+// latest.
 typedef struct earlier_places {
   earlier_place list[SPECULATION_PLACES];
   uint32_t count;
@@ -124,7 +125,7 @@ static earlier_places find_earlier(const int32_t *tokens, uint32_t count) {
 }
 
 // After a rejected proposal, the followed text is likely to continue soon: at the position of the
-// newest token in it or, if the newest token is the changed one, at the next token.
+// newest token in it or, if the newest token is the changed token, at the next token.
 static earlier_places find_after_change(const speculation *speculation, const int32_t *tokens,
                                         uint32_t count) {
   earlier_places places = {.count = 0};
@@ -163,8 +164,8 @@ static int32_t token_after(const speculation *speculation, const int32_t *tokens
   return i < period ? tokens[at + i] : speculation->proposed[i - period];
 }
 
-// Proposes the tokens after the first position. Compares them with the other positions as long as
-// those have continued in the same way.
+// Proposes the tokens after the first position. Compares these tokens with those at the other
+// positions, as long as the latter continue in the same way.
 static void follow(speculation *speculation, const int32_t *tokens, earlier_places *places) {
   for (uint32_t i = 0; i < speculation->found; i++) {
     const int32_t token = token_after(speculation, tokens, speculation->place, i);
@@ -209,7 +210,7 @@ static speculation_trust *trust_of(speculation *speculation, uint32_t proposal) 
   return trust;
 }
 
-// Returns the probability that a proposal is correct if those before it were.
+// Returns the probability that a proposal is correct if all proposals before it were.
 static float rate_of(speculation *speculation, speculation_source source, uint32_t proposal) {
   if (source == SPECULATION_DRAFT) return speculation->draft_rate;
   const speculation_trust *trust = trust_of(speculation, proposal);

@@ -8,7 +8,7 @@ enum {
   PAGES_TO_TRY = 4,  // the first measurement has at least this many pages
   ROWS_REMEMBERED = 1024,
   REFUSALS_MAX = 8,  // after this many failures, the host is no longer used
-  // After this many decisions not to write, measure again: the disk may have been busy.
+  // After this many decisions not to write, measures again: the disk may have been busy.
   DECLINED_MAX = 32
 };
 

@@ -214,7 +214,7 @@ void cached_reserve(seq_store *store, uint32_t entries) {
   if (places != 0 && has_more(store)) grow_entries(store, places - 1);
 }
 
-// Whether a slot is available for the entry's state; others are evicted for it.
+// Whether a slot is available for the entry's state; other states are evicted for it.
 static bool make_state_room(seq_store *store) {
   if (store->entry_slot_count >= store->config.checkpoints_max) cached_evict_state(store);
   return store->entry_slot_count < store->config.checkpoints_max;
@@ -233,7 +233,7 @@ static void keep_state(seq_store *store, const store_seq *seq, cache_salt salt,
   store->entry_slot_count++;
 }
 
-// Adds the sequence's pages to the entry and to the entries before it, if they have none.
+// Adds the sequence's pages to the entry and to the entries before it, if these have none.
 static void keep_pages(side_pool *side, kv_seq_id seq, prefix_id id) {
   seq_store *store = side->store;
   uint32_t count;

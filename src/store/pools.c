@@ -16,8 +16,8 @@ uint32_t window_first(const kv_shape *shape, uint32_t position) {
 }
 
 // Returns the maximum number of pages, out of `all`, that a sequence of a group has at once. With a
-// window, these are the pages for the window, for truncation and for a pass, wherever in a page
-// they begin.
+// window, these are the pages for the window, for truncation and for a pass, regardless of where in
+// a page they begin.
 static uint32_t pages_of(const kv_shape *shape, uint32_t batch_tokens, uint32_t all) {
   if (shape->window == 0) return all;
   const uint64_t kept = (uint64_t)shape->window + STORE_BACK_TOKENS + batch_tokens;

@@ -44,8 +44,8 @@ void slot_release(seq_store *store, slot_id *slot) {
   *slot = SLOT_NONE;
 }
 
-// Evicts the oldest mark of a sequence, or else a rolling mark. Returns false if no sequence has
-// one.
+// Evicts the oldest mark of a sequence or, if no sequence has marks, a rolling mark. Returns false
+// if there is none.
 static bool evict_mark(seq_store *store) {
   for (uint32_t i = 0; i < store->seq_count; i++) {
     store_seq *seq = &store->seqs[i];
@@ -63,7 +63,8 @@ static bool evict_mark(seq_store *store) {
   return false;
 }
 
-// Evicts one checkpoint of the prefix cache, or else of a sequence. Returns false if there is none.
+// Evicts one checkpoint of the prefix cache or, if it has none, of a sequence. Returns false if
+// there is none.
 static bool evict_checkpoint(seq_store *store) {
   return cached_evict_state(store) || evict_mark(store);
 }

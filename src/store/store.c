@@ -1,4 +1,4 @@
-// store/store.c — sequences: keeps the pages of all groups and the recurrent state synchronized.
+// store/store.c — sequences: keeps the pages of all groups and the recurrent state in step.
 #include "store/store.h"
 
 #include <string.h>
@@ -82,7 +82,7 @@ wick_status store_add_seq(seq_store *store, kv_seq_id id, wick_error *error) {
     store->seqs = list;
     store->seq_capacity = capacity;
   }
-  // ids increase, so the new one is the last
+  // ids increase, so the new sequence is the last
   store->seqs[store->seq_count++] = (store_seq){
       .id = id, .now = SLOT_NONE, .mid = SLOT_NONE, .next = SLOT_NONE, .rolling = {0, SLOT_NONE}};
   return WICK_OK;

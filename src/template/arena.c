@@ -5,8 +5,8 @@
 
 #include "base/checked.h"
 
-// With the address sanitizer, each piece is a separate block, so that it detects accesses beyond
-// the end, and each allocation may fail.
+// With the address sanitizer, each piece is a separate block, so that accesses beyond its end are
+// detected, and each allocation may fail.
 #if defined(__has_feature) && __has_feature(address_sanitizer)
 enum { BLOCK_BYTES_MIN = 0, BLOCK_BYTES_MAX = 0 };
 #else

@@ -29,7 +29,7 @@ static uint32_t read_code(const char *bytes, uint32_t size_bytes, uint32_t base,
 
 static const char ESCAPES[] = "n\nt\tr\rb\bf\fv\va\a\\\\''\"\"";
 
-// Writes the character for the escape sequence after the backslash; returns the number of bytes
+// Reads the escape sequence after a backslash and writes its character; returns the number of bytes
 // read.
 static uint32_t read_escape(const char *bytes, uint32_t size_bytes, char *out, uint32_t *written) {
   const char c = bytes[0];
@@ -60,7 +60,7 @@ static uint32_t read_escape(const char *bytes, uint32_t size_bytes, char *out, u
 }
 
 // Decodes a string without its quotes, by Python's rules; two bytes of an escape never become more
-// than four.
+// than four bytes.
 static const jinja_string *read_string(jinja_parser *parser) {
   const char *bytes = parser->lexer.source + parser->token.begin + 1;
   const uint32_t size_bytes = parser->token.end - parser->token.begin - 2;
@@ -369,7 +369,7 @@ uint32_t jinja_parse_filters(jinja_parser *parser, uint32_t input) {
   return input;
 }
 
-// True if the token may begin the argument of a test without brackets.
+// Whether the token may begin the argument of a test without brackets.
 static bool begins_test_argument(const jinja_parser *parser) {
   switch (parser->token.kind) {
     case TOKEN_STRING:
@@ -499,7 +499,7 @@ static uint32_t parse_binary(jinja_parser *parser, int level) {
   return node;
 }
 
-// Reads the comparison operator here; returns 0 if there is none.
+// Reads a comparison operator; returns 0 if none follows.
 static uint32_t take_comparison(jinja_parser *parser) {
   static const uint32_t ops[] = {OP_EQUAL, OP_UNEQUAL, OP_LESS_EQUAL, OP_GREATER_EQUAL, '<', '>'};
   for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) {

@@ -214,7 +214,7 @@ static jinja_value filter_capitalize(jinja_run *run, jinja_value input,
   return jinja_change_case(run, jinja_text_of(run, input), CASE_CAPITAL);
 }
 
-// Jinja's title: words begin after white space, - ( { [ and <.
+// Implements Jinja's title: words begin after white space, - ( { [ and <.
 static jinja_value filter_title(jinja_run *run, jinja_value input,
                                 const jinja_arguments *arguments) {
   (void)arguments;
@@ -303,7 +303,7 @@ static jinja_value filter_indent(jinja_run *run, jinja_value input,
   return jinja_buffer_value(run, &buffer);
 }
 
-// Words are sequences of letters, digits and _, like Python's \w+.
+// Counts words, which are sequences of letters, digits and _, like Python's \w+.
 static jinja_value filter_wordcount(jinja_run *run, jinja_value input,
                                     const jinja_arguments *arguments) {
   (void)arguments;

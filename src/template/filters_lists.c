@@ -1,5 +1,5 @@
 // template/filters_lists.c — filters for lists and dicts. Source: the documentation of Jinja 3.1,
-// "List of Builtin Filters". These filters return a list even if Jinja's return a generator.
+// "List of Builtin Filters". These filters return a list even if those of Jinja return a generator.
 #include "template/filters.h"
 
 // ---- attributes and order ----
@@ -261,7 +261,7 @@ static const jinja_list *items_if_true(jinja_run *run, jinja_value input) {
   return jinja_truth(input) ? jinja_items_of(run, input) : &none;
 }
 
-// Returns the arguments without the first `count` positional ones.
+// Returns the arguments without the first `count` positional arguments.
 static jinja_arguments rest_of(const jinja_arguments *arguments, uint32_t count) {
   jinja_arguments rest = *arguments;
   if (count > rest.plain_count) count = rest.plain_count;

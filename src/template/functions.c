@@ -12,7 +12,7 @@ typedef enum function_id {
 static const char *const FUNCTIONS[] = {"dict", "namespace", "raise_exception", "range",
                                         "strftime_now"};
 
-// The same limit as in Jinja's sandbox.
+// The limit of Jinja's sandbox.
 enum { RANGE_MAX = 100000 };
 
 bool jinja_find_function(const jinja_string *name, jinja_value *function) {

@@ -13,7 +13,7 @@ jinja_value jinja_fail_undefined(jinja_run *run, jinja_value value) {
                     value.string->bytes);
 }
 
-// Returns the item at a distance from the current one; undefined beyond either end.
+// Returns the item at an index of the loop; undefined beyond either end.
 static jinja_value neighbour(const jinja_loop *loop, uint32_t index) {
   return index < loop->items->count ? loop->items->items[index] : JINJA_NOTHING;
 }
@@ -39,7 +39,7 @@ static jinja_value find_value(jinja_run *run, const jinja_dict *dict, const jinj
   return entry == NULL ? missing(name) : entry->value;
 }
 
-// As in Jinja, in `object.name` a method takes precedence over a dict's key.
+// Returns `object.name`. As in Jinja, a method takes precedence over a dict's key.
 jinja_value jinja_get_attribute(jinja_run *run, jinja_value object, const jinja_string *name) {
   jinja_value method;
   if (!jinja_step(run, 1)) return JINJA_NOTHING;

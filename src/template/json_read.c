@@ -90,7 +90,7 @@ static void copy_character(json_input *input, char *out, uint32_t *size_bytes) {
   input->at += (size_t)bytes;
 }
 
-// Finds the end of the string that begins here, and the maximum size that it needs.
+// Finds the end of the string that begins here, and the maximum size of its decoded form.
 static size_t find_string_end(const json_input *input, size_t *room) {
   size_t at = input->at;
   *room = 0;

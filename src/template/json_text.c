@@ -82,7 +82,7 @@ static uint32_t *sort_keys(jinja_run *run, const jinja_dict *dict) {
   return order;
 }
 
-// A key that is not a string is written as one.
+// Writes a key. A key that is not a string is written as a string.
 static void write_key(jinja_run *run, jinja_buffer *buffer, jinja_value key,
                       const jinja_json_style *style) {
   if (key.kind == JINJA_STRING) {

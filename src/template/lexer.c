@@ -90,8 +90,8 @@ static bool pass_comment(jinja_lexer *lexer) {
   return true;
 }
 
-// Returns the position after a block that contains only a word; 0 if there is none. *sign: the sign
-// before its end.
+// Returns the position after a block that contains only a word; 0 if no such block follows. *sign:
+// the sign before its end.
 static uint32_t after_word_block(const jinja_lexer *lexer, uint32_t at, const char *word,
                                  char *sign) {
   if (!is_at(lexer, at, "{%")) return 0;
@@ -124,7 +124,8 @@ static jinja_token read_raw(jinja_lexer *lexer, uint32_t begin, char begin_sign)
   return wrong(lexer, "unterminated raw block");
 }
 
-// Called after text: skips a comment, or begins the tag. Returns false if there is no token yet.
+// Called after text: skips a comment, or begins the tag. Returns false if this has not produced a
+// token.
 static bool read_tag_begin(jinja_lexer *lexer, jinja_token *token) {
   char sign;
   const char second = lexer->source[lexer->at + 1];
@@ -170,7 +171,7 @@ static jinja_token next_in_text(jinja_lexer *lexer) {
 
 // ---- tags ----
 
-// Reads the end of the tag, if it is here.
+// Reads the end of the tag, if it is next.
 static bool read_tag_end(jinja_lexer *lexer, jinja_token *token) {
   const char end[3] = {lexer->closer, '}', '\0'};
   char sign = byte_at(lexer, lexer->at);
@@ -212,7 +213,8 @@ static jinja_token read_number(jinja_lexer *lexer) {
   jinja_token token = {.kind = TOKEN_INTEGER, .begin = lexer->at, .line = lexer->line};
   uint32_t at = lexer->at;
   const char base = (char)(byte_at(lexer, at + 1) | 0x20);
-  const bool is_index = at > 0 && lexer->source[at - 1] == '.';  // a.0.1 has no fraction
+  const bool is_index =
+      at > 0 && lexer->source[at - 1] == '.';  // the 0.1 of a.0.1 is not a fraction
   if (lexer->source[at] == '0' && (base == 'x' || base == 'o' || base == 'b')) {
     while (is_name_byte(byte_at(lexer, at))) at++;
   } else {

@@ -181,7 +181,7 @@ static bool is_short_id(const jinja_value *id) {
   return true;
 }
 
-// Maps equal ids to equal ids, so that a call and its result stay together.
+// Returns a short id. Equal ids have equal short ids, so that a call and its result stay together.
 static jinja_value short_id(jinja_run *run, const jinja_value *id, uint32_t index) {
   const bool is_text = id != NULL && id->kind == JINJA_STRING && id->string->size_bytes > 0;
   const void *bytes = is_text ? (const void *)id->string->bytes : &index;
@@ -213,8 +213,8 @@ bool messages_has_id(jinja_run *run, jinja_value call, jinja_value result) {
   return id != NULL && wanted != NULL && jinja_equal(run, *id, *wanted);
 }
 
-// A result without an id, or with an id that no call has, belongs to the call at the same index in
-// the list.
+// Prepares a result of a call. A result without an id, or with an id that no call has, belongs to
+// the call at the same index in the list.
 static void prepare_result(jinja_run *run, jinja_value result, call_turn *turn, bool is_short,
                            messages *out) {
   const uint32_t place = turn->results++;
@@ -247,7 +247,7 @@ static void prepare_ids(jinja_run *run, const messages_form *form, messages *out
 
 // ---- text that a template omits ----
 
-// Checks that the text was rendered, or is empty.
+// Tracks whether the member's text is rendered, unless it is empty.
 static void follow(jinja_run *run, jinja_value holder, const char *name, messages *out) {
   jinja_value *value = messages_member(holder, name);
   if (value == NULL || value->kind != JINJA_STRING || value->string->size_bytes == 0) return;

@@ -559,7 +559,7 @@ static jinja_value copy_dict(jinja_run *run, jinja_dict *dict) {
   return (jinja_value){.kind = JINJA_DICT, .dict = copy};
 }
 
-// Reinserts the keys after a removed one.
+// Removes an entry. The keys after it are inserted again.
 static void remove_entry(jinja_run *run, jinja_dict *dict, jinja_entry *entry) {
   bool goes_on = jinja_step(run, dict->count);
   for (uint32_t i = 0; i < dict->count; i++) goes_on = jinja_step_key(run, dict->entries[i].key);

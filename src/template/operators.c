@@ -1,5 +1,5 @@
 // template/operators.c — operators with Python's meaning. Integers have 64 bits; a result that
-// needs more is an error.
+// needs more bits is an error.
 #include <string.h>
 
 #include "base/math.h"
@@ -95,7 +95,7 @@ static double rest_of(double a, double b) {
 }
 
 // Implements Python's % and // for floats: the remainder has the sign of b, and the quotient is
-// consistent with it.
+// consistent with the remainder.
 static jinja_value divide_reals(uint32_t op, double a, double b) {
   double rest = rest_of(a < 0 ? -a : a, b < 0 ? -b : b);
   if (a < 0) rest = -rest;

@@ -84,7 +84,7 @@ static uint32_t code_at(const jinja_string *string, uint32_t at, uint32_t *size_
 
 bool jinja_is_space_at(const jinja_string *string, uint32_t at, uint32_t *size_bytes) {
   const uint32_t code = code_at(string, at, size_bytes);
-  if (code >= 0x1c && code <= 0x1f) return true;  // Python's str.isspace has these, too
+  if (code >= 0x1c && code <= 0x1f) return true;  // Python's str.isspace also includes these
   return unicode_class(code) == UNICODE_SPACE;
 }
 
@@ -147,9 +147,9 @@ jinja_value jinja_replace(jinja_run *run, const jinja_string *string, const jinj
 // ---- upper and lower case ----
 
 // Simple mappings: ASCII, Latin-1, Greek and Cyrillic capitals are at a fixed distance. The capital
-// of other letters is the neighbour whose lower case they are. Some letters of living languages are
-// exceptions: micro sign, y with diaeresis, dotless i, final sigma, and letters of African and
-// Azerbaijani alphabets.
+// of any other letter is the adjacent character whose lower case it is. Some letters of living
+// languages are exceptions: micro sign, y with diaeresis, dotless i, final sigma, and letters of
+// African and Azerbaijani alphabets.
 static uint32_t upper_of(uint32_t code) {
   if (code < 0x80) return code >= 'a' && code <= 'z' ? code - 32 : code;
   static const uint16_t elsewhere[][2] = {

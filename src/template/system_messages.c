@@ -1,5 +1,5 @@
-// template/system_messages.c — several system messages, or later ones, for templates that support
-// only one at the beginning, or none.
+// template/system_messages.c — several system messages, or later system messages, for templates
+// that support only one at the beginning, or none.
 #include "template/messages.h"
 
 static bool is_system(jinja_value message) {
@@ -30,8 +30,8 @@ static jinja_value take_run(jinja_run *run, const jinja_list *list, uint32_t *at
   return text;
 }
 
-// Adds the text of later system messages before the next user message, or after the previous one:
-// many templates require user and assistant messages to alternate.
+// Adds the text of later system messages before the next user message, or after the previous user
+// message: many templates require user and assistant messages to alternate.
 static void add_later(jinja_run *run, const jinja_list *list, uint32_t next, jinja_value text,
                       jinja_list *out) {
   jinja_value *following = next < list->count ? &list->items[next] : NULL;

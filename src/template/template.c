@@ -16,8 +16,8 @@ struct chat_template {
 
 // ---- compiling ----
 
-// Normalises the source: lines end with \n, it is valid UTF-8, and one line break at its end is
-// removed.
+// Normalises the source: lines end with \n, invalid UTF-8 is replaced, and one line break at the
+// end is removed.
 static uint32_t normalise(const char *source, size_t size_bytes, char *out) {
   uint32_t written = 0;
   for (size_t at = 0; at < size_bytes;) {
@@ -108,7 +108,8 @@ typedef enum arguments_form {
   IN_OBJECTS  // like AS_OBJECTS, and other text becomes the member "arguments" of an object
 } arguments_form;
 
-// An empty string, or null, stands for an empty object: a call of a function without parameters.
+// Converts arguments to an object. An empty string, or null, becomes an empty object: the call has
+// no arguments.
 static void read_object(jinja_run *run, jinja_value *arguments, arguments_form form) {
   jinja_run reading = *run;
   const jinja_string *text = arguments->string;
@@ -228,7 +229,7 @@ typedef struct attempt {
   template_text text;
   bool has_arguments;
   bool is_doubtful;   // arguments were quoted twice or printed as Python does
-  messages prepared;  // its lists must be freed
+  messages prepared;  // the lists in it must be freed
   bool is_complete;   // no message or call was omitted
 } attempt;
 
@@ -346,11 +347,12 @@ static bool next_form(const messages *prepared, bool is_refused, messages_form *
   return true;
 }
 
-// The total size of the forms that are tried: all of them for short conversations, fewer for long
-// ones.
+// Limits on the forms that are tried: all forms for short conversations, fewer for long
+// conversations.
 enum { FORMS_MAX = 24, FORMS_BYTES_MAX = 2 << 20 };
 
-// Some templates loop forever if a tool lacks a type.
+// Whether other forms cannot help, because rendering exceeded a limit. A tool without a type is an
+// exception: some templates then loop forever.
 static bool is_hopeless(const attempt *rendered, const messages_form *form) {
   const bool lacks_type = rendered->status == WICK_E_FULL && rendered->prepared.has_partial_tools;
   return is_limit(rendered) && !(lacks_type && !form->has_whole_tools);

@@ -13,7 +13,7 @@ static jinja_value make_dict(jinja_run *run) {
   return dict == NULL ? JINJA_NOTHING : (jinja_value){.kind = JINJA_DICT, .dict = dict};
 }
 
-// Returns the member, and sets it to this value if it is missing.
+// Returns a member, after setting it to `value` if it is missing.
 static jinja_value *need(tools_walk *walk, jinja_value holder, const char *name,
                          jinja_value otherwise) {
   if (messages_member(holder, name) == NULL) {
@@ -46,7 +46,7 @@ static jinja_value find_type(jinja_run *run, jinja_value schema) {
   return jinja_text_value(run, type);
 }
 
-// Replaces a list of types with the first one that is not null.
+// Replaces a list of types with the first type that is not null.
 static void fill_type(tools_walk *walk, jinja_value schema) {
   jinja_value *type = need(walk, schema, "type", find_type(walk->run, schema));
   if (type == NULL || type->kind != JINJA_LIST) return;

@@ -14,7 +14,7 @@ static void fail_memory(jinja_parser *parser) {
                        : memory_fail(arena->memory, parser->error, "a template");
 }
 
-// Grows an array to hold one more item than `count`; returns NULL after a failure.
+// Grows an array to make room for one more item than `count`; returns NULL after a failure.
 static void *grow(jinja_parser *parser, void *items, uint32_t count, uint32_t *capacity,
                   size_t item_bytes) {
   if (parser->status != WICK_OK) return NULL;

@@ -107,7 +107,7 @@ static void add_call(jinja_run *run, jinja_list *list, jinja_value call) {
   jinja_add_item(run, list, message);
 }
 
-// Adds the results in messages [from, end) that have the call's id, or all remaining ones if the
+// Adds the results in messages [from, end) that have the call's id, or all remaining results if the
 // call is NULL. Added results become undefined.
 static void add_results(jinja_run *run, jinja_list *list, const jinja_list *messages, uint32_t from,
                         uint32_t end, const jinja_value *call) {

@@ -166,7 +166,7 @@ static void fill_slots(jinja_dict *dict) {
   for (uint32_t i = 0; i < dict->count; i++) put_slot(dict, i);
 }
 
-// Grows the dict to hold one more entry, with at least twice as many slots as entries.
+// Grows the dict to make room for one more entry, with at least twice as many slots as entries.
 static bool grow_dict(jinja_arena *arena, jinja_dict *dict) {
   if (dict->count == dict->capacity) {
     const uint32_t capacity = grown(dict->capacity);

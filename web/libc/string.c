@@ -8,8 +8,8 @@
 #include <stdint.h>
 #include <string.h>
 
-// From this size, memory.copy or memory.fill are used: copies this large happen only when no matrix
-// products are pending.
+// From this size on, memory.copy or memory.fill are used: copies this large happen only when no
+// matrix products are pending.
 enum { BULK_BYTES = 1 << 16 };
 
 // 16 bytes at an unaligned address.
