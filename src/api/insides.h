@@ -72,8 +72,8 @@ struct wick_engine {
   embedding *embedding;      // running, or NULL
   forward_pass *embed_pass;  // for embeddings of a causal model; an encoder uses `forward`
   uint32_t embed_count;      // texts
-  bool is_draft;             // it proposes tokens for another engine, which uses its forward pass
-  drafter *drafter;          // NULL: no smaller model proposes tokens
+  bool is_draft;     // proposes tokens for another engine, which uses this engine's forward pass
+  drafter *drafter;  // NULL: no smaller model proposes tokens
   predictor *predictor;      // NULL: no layer of the model proposes tokens
   op_records *ops;           // NULL: metrics are off
   uint64_t (*now_us)(void);  // the host's clock

@@ -150,7 +150,7 @@ typedef struct kernel_kv_ops {
   void (*k_encode)(void *k_page, const void *f16_page, uint32_t first, uint32_t last,
                    uint32_t head_dim);
   // For types that encode whole pages of keys: makes factors of queries [heads][head_dim], which
-  // attention over pages of codes needs in addition to the queries. Those of a query are
+  // attention over pages of codes needs in addition to the queries. The factors of a query are
   // kv_factor_bytes long and 16-byte aligned.
   void (*factors_make)(const float *q, uint32_t heads, uint32_t head_dim, void *factors);
   // Rotates the result of attention over values of this type [heads][head_dim] back, in place.

@@ -1,7 +1,7 @@
 // kernels/kv_pages.h — the position of a value in a page of one KV head.
 //
 //   F32  K [head_dim][16 tokens], V [16 tokens][head_dim]: lanes are tokens, or dims
-//   F16  the same, but within each 8 values, value i is at 2 (i % 4) + i / 4, so that 32-bit lane
+//   F16  as F32, but within each 8 values, value i is at 2 (i % 4) + i / 4, so that 32-bit lane
 //        i has i in its low half and i + 4 in its high half, which a shift and a mask turn into
 //        floats; the last 4 dims of a V row whose dims are not a multiple of 8 keep their order
 //   Q8   per 32 dims {f32 scale [16 tokens], u8 code [512]}. Codes are in strips of rows of 16
@@ -12,7 +12,7 @@
 //        In a row, the pair of column c < 4 is at 4 c and 4 c + 2, with 128 added to the codes,
 //        that of column c + 4 at 4 c + 1 and 4 c + 3: 16-bit lanes shifted right by 8 are the
 //        latter.
-//   Q4   the same codes: of each 256 codes, byte i has code i in its low half and code i + 128 in
+//   Q4   as Q8, but of each 256 codes, byte i has code i in its low half and code i + 128 in
 //        its high half, two dims of a token: no byte belongs to two tokens, because threads may
 //        write different tokens at the same time
 //   C8   only for K, per 32 dims {i16 offset [32 dims], u8 scale [32 dims], i8 code [512]}: a value
@@ -20,7 +20,7 @@
 //        K [16 pairs of dims] rows of 16 tokens, 2 dims
 //        The units are the upper halves of an f32 each. Their 32 bits, those of the offset unit on
 //        top, are the lowest bits of the first block's offsets.
-//   C4   the same with codes from 0 to 15: of 16 codes of a row, byte i has code i in its low half
+//   C4   as C8, with codes from 0 to 15: of 16 codes of a row, byte i has code i in its low half
 //        and code i + 8 in its high half
 //   R4   only for V: Q4 of rows that were rotated (kv_rotate)
 //

@@ -34,7 +34,7 @@ typedef struct workload_item {
   uint32_t tokens_fed;  // number of tokens in its pages
   uint32_t tokens;      // number of sampled tokens
   double *gaps_ms;      // [tokens - 1] gaps between tokens
-  uint32_t finish;      // wick_finish; NONE: it was not submitted or has not ended
+  uint32_t finish;      // wick_finish; NONE: the request was not submitted or has not ended
   bool is_refused;      // the queue was full
 } workload_item;
 

@@ -40,8 +40,8 @@ uint32_t kv_page_room_tokens(const kv_page *page);
 
 kernel_kv_type kv_pool_type(const kv_pool *pool);  // of the keys
 double kv_pool_used_pct(const kv_pool *pool);      // 0 without pages
-// Returns the size of the used pages divided by their size in FP32, or 1 if none is used. Smaller
-// is better.
+// Returns the size of the used pages divided by their size in FP32, or 1 if no pages are used.
+// Smaller is better.
 double kv_pool_bytes_ratio(const kv_pool *pool);
 
 // ---- A sequence ----

@@ -61,7 +61,7 @@ typedef struct request {
   constraint *constraint;  // NULL: any text
   constraint *spent;     // healing's constraint after the end of the prompt is reproduced, or NULL
   size_t healing_bytes;  // bytes of the prompt's end that are not reproduced yet
-  bool heals_token;      // they were one token, so the first sampled token begins with them
+  bool heals_token;      // these bytes were one token, so the first sampled token begins with them
   grammar_matcher matcher;  // the current position in the grammar
   thought *thought;         // NULL: reasoning has no limit
   reply_parts *parts;       // parts of the reply to a conversation, or NULL

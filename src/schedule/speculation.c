@@ -84,8 +84,8 @@ typedef struct earlier_place {
   uint32_t at, match;  // the first token after the match
 } earlier_place;
 
-// Collects positions. Those with the most agreeing tokens come first and, if several are equal, the
-// latest.
+// Collects positions, sorted by the number of agreeing tokens in descending order. If several are
+// equal, the latest position comes first.
 typedef struct earlier_places {
   earlier_place list[SPECULATION_PLACES];
   uint32_t count;

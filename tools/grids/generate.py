@@ -14,8 +14,8 @@ import sys
 GRIDS = [
     ("IQ1_S", "grid_iq1", 2048, "8 x 2 bits: value + 1"),
     ("IQ2_XXS", "grid_iq2_xxs", 256, "8 x 2 bits: 0, 1, 2 stand for 8, 25, 43"),
-    ("IQ2_XS", "grid_iq2_xs", 512, "The same"),
-    ("IQ2_S", "grid_iq2_s", 1024, "The same"),
+    ("IQ2_XS", "grid_iq2_xs", 512, "8 x 2 bits: as in IQ2_XXS"),
+    ("IQ2_S", "grid_iq2_s", 1024, "8 x 2 bits: as in IQ2_XXS"),
     ("IQ3_XXS", "grid_iq3_xxs", 256, "4 x 4 bits: 0 to 7 stand for 4, 12, 20, 28, 36, 44, 52, 62"),
     ("IQ3_S", "grid_iq3_s", 512, "4 x 4 bits: (value - 1) / 2"),
 ]
