@@ -1,4 +1,4 @@
-# The components: `make edge` puts them below build/edge (docs/components.md).
+# The components: `make edge` puts them in build/edge (docs/components.md).
 
 LLM_SRC := $(wildcard component/llm*.c) component/abi.c component/body.c component/buffer.c component/delta.c component/media_parts.c component/refusal.c
 COMPONENT_SRC := $(filter-out component/http_p%.c component/fetch_p%.c component/llm%.c,$(wildcard component/*.c))

@@ -83,8 +83,8 @@ export const filled = {
     bias: 'size', // an array of wick_bias
     bias_count: 'u32',
     logprobs: 'u32', // number of alternatives
-    logprob: 'bool', // whether to return the sampled token's own
-    dry_sequence_breakers: 'size', // addresses of strings; 0: the default ones
+    logprob: 'bool', // whether to return the logprob of the sampled token
+    dry_sequence_breakers: 'size', // addresses of strings; 0: the default breakers
     dry_breaker_bytes: 'size', // their sizes
     dry_breaker_count: 'u32',
     logprobs_after: 'bool',
