@@ -28,7 +28,7 @@ struct response {
 
 // ---- the object (response_shape.c) ----
 
-// Begins a response with those members of a checked body that a response repeats. Returns false if
+// Begins a response with the members of a checked body that responses repeat. Returns false if
 // memory is full.
 bool response_make(const server *of, answer *to, const body *read, refusal *refused);
 void response_free(answer *to);

@@ -150,7 +150,7 @@ static wick_status submit(wick_dialog *dialog, const wick_request *settings, uin
 }
 
 // Rejects a reply while other requests run, because they would lose their events, and while a sink
-// of the dialog runs, because its reply would.
+// of the dialog runs, because its reply would lose them, too.
 static wick_status check_idle(const wick_engine *engine, wick_error *error) {
   wick_stats stats;
   wick_stats_get(engine, &stats);

@@ -401,8 +401,8 @@ WEB_EXPORT("media_has") uint32_t web_media_has(wick_engine *engine, uint32_t kin
   return wick_media_has(engine, (wick_media_kind)kind);
 }
 
-// Adds an image, which is fed afterwards, or if `height` is 0, a recording of `width` samples. Sets
-// numbers[WEB_MEDIA_ID].
+// Adds an image, which is fed afterwards, or, if `height` is 0, a recording of `width` samples.
+// Sets numbers[WEB_MEDIA_ID].
 WEB_EXPORT("media_add")
 wick_status web_media_add(wick_engine *engine, const float *samples, uint32_t width,
                           uint32_t height) {

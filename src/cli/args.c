@@ -318,8 +318,8 @@ static args_result parse_option(const args_spec *spec, int argc, char **argv, in
   return parse_value(option, argv[++*at]);
 }
 
-// Reports a missing positional argument by its name. The usage lists these after the program and
-// the command: "wick run MODEL".
+// Reports a missing positional argument by its name. The usage lists the names after the program
+// and the command: "wick run MODEL".
 static void report_missing(const args_spec *spec, size_t index) {
   const char *word = spec->usage;
   for (size_t i = 0; i < index + 2; i++) word += strcspn(word, " ") + 1;

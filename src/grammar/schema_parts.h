@@ -185,8 +185,9 @@ uint32_t schema_target(schema_compiler *c, term_kind kind, uint32_t node);
 // Whether a schema has no constraints: true, or an object with only annotations.
 bool schema_is_true(const schema_compiler *c, uint32_t node);
 
-// ---- schema_members.c, schema_items.c ---- Return the set of terms that the parts of a case
-// require of the member with this name, or of an item; UINT32_MAX after a failure.
+// ---- schema_members.c, schema_items.c ----
+// Return the set of terms that the parts of a case require of the member with this name, or of an
+// item; UINT32_MAX after a failure.
 uint32_t schema_member_set(schema_compiler *c, const schema_case *value, document_text name);
 uint32_t schema_item_set(schema_compiler *c, const schema_case *value, uint32_t index);
 // Returns all strings among the values of the cases.

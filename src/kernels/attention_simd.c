@@ -388,7 +388,7 @@ SIMD_INLINE void step_scores(const float *q, uint32_t dims, uint32_t heads,
   }
 }
 
-// Adds values of `heads` heads for one piece of V which has V_DIMS dims, or 4.
+// Adds values of `heads` heads for one piece of V, which has V_DIMS dims or 4.
 SIMD_INLINE void piece_values(const float *v, size_t v_stride, uint32_t count, const float *p,
                               uint32_t first, uint32_t last, uint32_t heads, float *acc,
                               size_t acc_stride, simd_flavor flavor) {

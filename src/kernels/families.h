@@ -160,8 +160,8 @@ void read_ahead(reading_ahead *ahead);
 
 // Attention over pages of codes in 128-bit vectors, the same in every flavor. Rows of scores and p
 // are KERNEL_STEP_TOKENS long. The functions compute the scores of all tokens of `count` pages, and
-// acc [heads][head_dim] += p * V over these tokens, where p is at most 1, and 0 for tokens that do
-// not count.
+// add p * V over these tokens to acc [heads][head_dim], where p is at most 1, and 0 for tokens that
+// do not count.
 void codes_scores_simd(const float *q, uint32_t dims, uint32_t heads, const kernel_page *pages,
                        uint32_t count, kernel_kv_type type, float *scores, reading_ahead *ahead);
 void codes_values_simd(float *acc, uint32_t dims, uint32_t heads, const kernel_page *pages,

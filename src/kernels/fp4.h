@@ -1,6 +1,6 @@
 // kernels/fp4.h — MXFP4: 32 columns with a power of two as scale; weight = scale *
-// fp4_values[code]. Codes are stored as in nibbles.h. As in ggml, the values are twice those in the
-// OCP specification of microscaling formats, and the scale is half of its scale.
+// fp4_values[code]. Codes are stored as in nibbles.h. As in ggml, values are twice as large, and
+// scales half as large, as in the OCP specification of microscaling formats.
 #ifndef WICK_KERNELS_FP4_H
 #define WICK_KERNELS_FP4_H
 

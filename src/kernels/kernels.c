@@ -46,7 +46,7 @@ static const kernel_table table_simd128 = {
 
 #if defined(WICK_SIMD128) && !(defined(WICK_RELAXED) && defined(__wasm_simd128__))
 #define HAS_LONG 1
-// Results are bit-identical, but use instructions that ARM has; x86 would need more instructions.
+// Computes bit-identical results with instructions that ARM has; x86 would need more instructions.
 static const kernel_table table_long = {
     .name = SIMD128_TABLE "-long",
     TABLE_TYPES_USUAL(simd128, simd128, simd128, long, long),

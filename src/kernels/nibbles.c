@@ -127,9 +127,10 @@ uint32_t q5_1_repack(uint8_t *data, uint32_t cols, uint32_t row, uint32_t first_
   return flags;
 }
 
-// ---- blocks of 256 columns ---- File: f16 scale and min, 12 bytes of sub-scales and sub-minima,
-// in Q5_K 32 bytes of fifth bits (bit p of byte c belongs to column c of part p), then 32 bytes per
-// two parts, the first part in the low nibbles.
+// ---- blocks of 256 columns ----
+// File: f16 scale and min, 12 bytes of sub-scales and sub-minima, in Q5_K 32 bytes of fifth bits
+// (bit p of byte c belongs to column c of part p), then 32 bytes per two parts, the first part in
+// the low nibbles.
 
 enum { K_SUBS_OFFSET = 4, K_SUBS_BYTES = 12 };
 

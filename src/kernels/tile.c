@@ -377,7 +377,7 @@ static uint32_t count_tokens(const tile_job *job, uint32_t left, bool *go_by_fou
   }
   if (*go_by_fours) return left < FOURS_TOKENS_MAX ? left : FOURS_TOKENS_MAX;
   const uint32_t count = left < TILE_BATCH ? left : TILE_BATCH;
-  // with the type's own strips, a single odd token is faster separately
+  // with the type's own strips, a single odd token is faster if it is multiplied separately
   return count > 1 && count <= strip_tokens ? count & ~1u : count;
 }
 

@@ -49,10 +49,9 @@ struct model_adapter {
 // ---- Loading ----
 
 // Reads the directory of an adapter's file and checks it against the model: keys, names, shapes and
-// types. Allocates lists. `rows_max` is the maximum number of rows of a pass. Returns
+// types. Allocates lists. `rows_max` is the maximum number of rows of a pass. On failure, returns
 // WICK_E_MISMATCH (a different architecture, a tensor that the model does not have), WICK_E_SHAPE,
-// WICK_E_FORMAT, WICK_E_UNSUPPORTED or WICK_E_NOMEM on failure; adapter_clear then frees the
-// partial result.
+// WICK_E_FORMAT, WICK_E_UNSUPPORTED or WICK_E_NOMEM; adapter_clear then frees the partial result.
 wick_status adapter_read(model_adapter *adapter, const loaded_model *model,
                          const model_tensors *tensors, const gguf_directory *directory,
                          uint32_t rows_max, wick_error *error);

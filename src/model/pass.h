@@ -22,9 +22,9 @@ typedef struct model_input {
   uint32_t sequence;
   bool wants_logits;
   const adapter_set *adapters;  // NULL: none
-  uint32_t turned;  // subtracted from the position for the rotary position (media_list_find)
-  uint32_t last;    // last position it attends to in layers that attend to whole images; ignored if
-                    // below its own
+  uint32_t turned;              // position minus rotary position (media_list_find)
+  uint32_t last;  // last position that it attends to in layers that attend to whole images; ignored
+                  // if it is before its own position
   const media_place *media;  // the media that this row belongs to (`token` is 0); NULL: a token
 } model_input;
 

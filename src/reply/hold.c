@@ -134,8 +134,8 @@ static uint32_t put_thoughts(hold *h, uint32_t from, uint32_t end) {
 
 // ---- formats ----
 
-// Whether a format is selected among the formats with the same tag: those that the template has,
-// preferably with a distinct trait.
+// Whether a format is selected among the formats with the same tag. The formats that the template
+// has are selected, preferably those with a distinct trait.
 static bool is_preferred(const hold *h, uint32_t index) {
   const reply_form *form = &REPLY_FORMS[index];
   bool has_own = false, has_special = false;

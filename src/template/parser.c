@@ -100,7 +100,8 @@ static uint32_t parse_parameters(jinja_parser *parser) {
   return jinja_links_end(parser, &parameters);
 }
 
-// Parses a body that is a separate function, so the enclosing loops are not visible in it.
+// Parses a body that is a separate function, so `break` and `continue` cannot refer to enclosing
+// loops.
 static uint32_t parse_function_body(jinja_parser *parser, const char *end) {
   const uint32_t loop_depth = parser->loop_depth;
   parser->loop_depth = 0;

@@ -44,8 +44,8 @@ uint32_t tokenizer_vocab(const tokenizer *tokenizer);
 token_kind tokenizer_kind(const tokenizer *tokenizer, int32_t token);
 int32_t tokenizer_bos(const tokenizer *tokenizer);  // TOKEN_NONE if there is none
 int32_t tokenizer_eos(const tokenizer *tokenizer);
-// The fill-in-the-middle tokens, which tokenizer_infill returns; TOKEN_NONE: the vocabulary has
-// none.
+// The fill-in-the-middle tokens. tokenizer_infill returns TOKEN_NONE if the vocabulary lacks a
+// token.
 typedef enum infill_part {
   INFILL_PREFIX,
   INFILL_SUFFIX,

@@ -11,9 +11,8 @@
 //   by_pair      4 B per slot          hash table, at least 1.5 slots per merge
 //   prefixes     2 B per slot          WPM, UGM, RWKV: prefixes that lead to tokens
 //   texts                              RWKV: the texts of all tokens, without escapes
-//   specials    44 B per special       ids, and the texts to search for with and without control
-//   tokens nodes       13 B per special byte  the automaton that finds special tokens
-//   (special_index.c)
+//   specials    44 B per special       ids, and the texts to find with and without control tokens
+//   nodes       13 B per special byte  the automaton that finds special tokens (special_index.c)
 #ifndef WICK_TEXT_VOCABULARY_H
 #define WICK_TEXT_VOCABULARY_H
 
