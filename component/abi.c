@@ -6,7 +6,8 @@
 void *cabi_realloc(void *old, size_t old_bytes, size_t align, size_t new_bytes)
     ABI_EXPORT("cabi_realloc");
 
-// No record here needs a stricter alignment than malloc provides.
+// Allocates memory for values from the host. No record here needs a stricter alignment than malloc
+// provides.
 void *cabi_realloc(void *old, size_t old_bytes, size_t align, size_t new_bytes) {
   (void)old_bytes;
   if (new_bytes == 0) return (void *)align;  // NOLINT(performance-no-int-to-ptr)

@@ -88,7 +88,7 @@ bool body_is(const body *read, uint32_t node, const char *text) {
   return found->kind == JSON_STRING && text_is(found->text, text);
 }
 
-// A JSON number is followed by a byte that ends strtod's parsing.
+// Parses with strtod, because a JSON number is followed by a byte that ends strtod's parsing.
 double body_number(const body *read, uint32_t node) {
   return strtod(read->bytes + body_node(read, node)->at, NULL);
 }

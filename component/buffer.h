@@ -11,7 +11,7 @@ typedef struct buffer {
   bool has_failed;  // memory ran out; later bytes are dropped
 } buffer;
 
-// A wick_text_sink and a json_sink, whose context is the buffer.
+// Appends bytes. This is also a wick_text_sink and a json_sink, whose context is the buffer.
 void buffer_put(void *to, const char *bytes, size_t size_bytes);
 void buffer_put_text(buffer *to, const char *text);
 // Reserves space for this many bytes after the buffer's content, to be added with buffer_grow.

@@ -158,7 +158,8 @@ typedef struct ranked {
   float probability;  // from 0 to 1
 } ranked;
 
-// Some rerankers return the probabilities of their labels (Qwen3-Reranker), others return logits.
+// Returns the probability of a document. Some rerankers return the probabilities of their labels
+// (Qwen3-Reranker), others return logits.
 static float probability_of(const wick_vectors *scores) {
   double sum = 0;
   bool is_whole = scores->width > 1;

@@ -321,8 +321,8 @@ static void take_counts(const body *read, wanted *out) {
   if (out->limits_reasoning) out->reasoning.tokens_max = (uint32_t)body_number(read, budget);
 }
 
-// If a client has a key, its own salt is appended to the key's salt. All salts of keys have the
-// same length, so salts of clients with different keys never collide.
+// Sets the request's salt. If a client has a key, its own salt is appended to the key's salt. All
+// salts of keys have the same length, so salts of clients with different keys never collide.
 static bool take_salt(body *read, const char *tenant, wick_request *request, refusal *refused) {
   const uint32_t node = body_find(read, BODY_ROOT, "salt");
   const wick_text own = body_text(read, node);

@@ -80,8 +80,9 @@ void generation_cancel(const server *of, answer *to) {
   to->choices_open = 0;
 }
 
-// A cancellation would invalidate the events that are being handled, so the server cancels the rest
-// later. An error is the last event of a stream, and the status of any other response.
+// Ends an answer with a failure. A cancellation would invalidate the events that are being handled,
+// so the server cancels the rest later. An error is the last event of a stream, and the status of
+// any other response.
 static void fail(answer *to, const refusal *failure) {
   if (!to->has_head) {
     answer_refuse(to, failure);

@@ -109,7 +109,7 @@ static bool await_bytes(abi_handle stream, uint64_t end_us) {
   return true;
 }
 
-// If a body is too large, only its beginning is read.
+// Reads the body. If it is too large, only its beginning is read.
 static void read_stream(abi_handle stream, http_request *out) {
   enum { PIECE_BYTES = 65536, CLOSED = 1 };
   const uint64_t end_us = platform_now_us() + (uint64_t)here.settings.body_timeout_ms * 1000;
@@ -141,8 +141,8 @@ static void read_body(abi_handle request, http_request *out) {
   incoming_body_drop(body.handle);
 }
 
-// A client may send its complete body before it reads the error. If the body were not read, the
-// host would close the connection before that.
+// Reads and discards the body. A client may send its complete body before it reads the error. If
+// the body were not read, the host would close the connection before that.
 static void discard_body(abi_handle request) {
   http_request nobodys = {0};
   read_body(request, &nobodys);

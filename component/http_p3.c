@@ -158,7 +158,7 @@ static void end_reading(task *mine) {
   mine->asked.is_body_read = true;
 }
 
-// The time limit of a body begins with the first wait for it.
+// Waits for the body. Its time limit begins with the first wait.
 static void await_body(task *mine) {
   set_join(mine->reader, mine->set);
   if (mine->is_timed) return;
@@ -210,8 +210,8 @@ static bool read_body(task *mine) {
   return true;
 }
 
-// A client may send its complete body before it reads the error. If the body were not read, the
-// host would close the connection before that.
+// Discards bytes of the body. A client may send its complete body before it reads the error. If the
+// body were not read, the host would close the connection before that.
 static void have_discarded(task *mine, int32_t status) {
   mine->is_reading = false;
   mine->discarded_bytes += (uint32_t)status >> STATE_BITS;

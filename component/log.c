@@ -32,7 +32,7 @@ static void begin(log_line *line, const server *of, const char *level, const cha
   json_text(&line->json, "service.instance.id", of->instance);
 }
 
-// Each line is written with one call, so that lines of several instances do not mix.
+// Writes the line with one call, so that lines of several instances do not mix.
 static void end(log_line *line) {
   json_close(&line->json, '{');
   buffer_put_text(&line->out, "\n");

@@ -6,8 +6,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// The heap begins at `first` (the end of data and of the helpers' stacks), and the memory can grow
-// to `pages_max` pages of WebAssembly. Must be called once, before the other functions.
+// Starts the allocator. The heap begins at `first` (the end of data and of the helpers' stacks),
+// and the memory can grow to `pages_max` pages of WebAssembly. Must be called once, before the
+// other functions.
 void web_heap_start(uintptr_t first, uint32_t pages_max);
 // Returns the number of free bytes plus the amount by which the memory can still grow.
 uint64_t web_heap_bytes_left(void);

@@ -266,7 +266,8 @@ static wick_status submit_made(wick_engine *engine, conversation *made, const me
   return status;
 }
 
-// When the request is accepted, the session drops tokens that are not part of the conversation.
+// Submits a request on a session. When it is accepted, the session drops tokens that are not part
+// of the conversation.
 static wick_status submit_on_session(wick_engine *engine, conversation *made,
                                      const media_list *media, uint32_t *id, wick_error *error) {
   session *session;

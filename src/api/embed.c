@@ -87,7 +87,8 @@ static bool split_template(wick_text source, wick_text parts[3]) {
   return true;
 }
 
-// Control tokens are recognised only in the template's parts; query and document are plain text.
+// Writes the pair in the format of the template. Control tokens are recognised only in the
+// template's parts; query and document are plain text.
 static wick_status put_template_pair(wick_engine *engine, id_list *list, const wick_text parts[3],
                                      const wick_embed_text *pair, wick_error *error) {
   const wick_text texts[TEMPLATE_SPANS] = {parts[0],

@@ -200,8 +200,9 @@ static uint32_t count_checkpoints(uint64_t state_bytes) {
                                  : (count > CHECKPOINTS_MAX ? CHECKPOINTS_MAX : (uint32_t)count);
 }
 
-// The plan counts the pages of one engine. Up to that number, the pools grow before they evict idle
-// pages of the prefix cache. Beyond it, they evict first, and grow only for concurrent requests.
+// Returns the configuration of the store. The plan counts the pages of one engine. Up to that
+// number, the pools grow before they evict idle pages of the prefix cache. Beyond it, they evict
+// first, and grow only for concurrent requests.
 store_config engine_store_config(const wick_engine *engine) {
   const uint32_t pages = ceil_div_u32(engine->context_tokens, KERNEL_PAGE_TOKENS);
   const uint32_t kv_tokens = engine->config.kv_tokens_max;
@@ -256,10 +257,10 @@ static wick_status check_kernels(const wick_engine *engine, wick_error *error) {
   return kernels_check(engine->kernels, &needs, error);
 }
 
-// The first step checks all kernels: the host compiles them at that time, so the model loads
-// sooner. The host's compiler recompiles functions that are called often, which could introduce
-// errors. So the next steps check DOT_CHECKS * KERNEL_DOTS relaxed dot products, and then all
-// kernels again.
+// Checks kernels. The first step checks all kernels: the host compiles them at that time, so the
+// model loads sooner. The host's compiler recompiles functions that are called often, which could
+// introduce errors. So the next steps check DOT_CHECKS * KERNEL_DOTS relaxed dot products, and then
+// all kernels again.
 void engine_check_kernels(wick_engine *engine) {
   const kernel_table *kernels = engine->kernels;
   const uint32_t last = kernels->dots_are_right == NULL ? 0 : DOT_CHECKS;
@@ -335,8 +336,8 @@ static wick_status read_tokenizer(wick_engine *engine, wick_error *error) {
                    "the file has no tokenizer (the key 'tokenizer.ggml.model' is missing)");
 }
 
-// If only the directory is read, a model that would not run is not an error; the reason is stored
-// in model_error.
+// Reads the tokenizer and the model if only the directory is loaded. A model that would not run is
+// not an error; the reason is stored in model_error.
 static wick_status look_at_directory(wick_engine *engine, wick_error *error) {
   wick_status status = read_tokenizer(engine, &engine->tokenizer_error);
   if (status == WICK_E_NOMEM) return engine_repeat_error(&engine->tokenizer_error, error);
@@ -388,7 +389,8 @@ static bool has_prefix(const char *name, const char *prefix) {
   return strlen(name) >= length && memcmp(name, prefix, length) == 0;
 }
 
-// In native builds, vector kernels are called simd128, regardless of the processor's instructions.
+// Returns the lane of the kernels. In native builds, vector kernels are called simd128, regardless
+// of the processor's instructions.
 static op_lane lane_of(const kernel_table *kernels) {
   if (has_prefix(kernels->name, lane_name(LANE_SCALAR))) return LANE_SCALAR;
   if (has_prefix(kernels->name, lane_name(LANE_RELAXED))) return LANE_RELAXED;

@@ -78,7 +78,8 @@ static bool are_usual_kv(const wick_config *config) {
 
 // ---- Builds that load the code later ----
 
-// Without a reader, tables are not moved automatically; a model that is not loaded needs no reader.
+// Whether tables may stay in the file. Without a reader, tables are not moved automatically; a
+// model that is not loaded needs no reader.
 bool engine_may_move_tables(const wick_engine *engine) {
   const wick_config *config = &engine->config;
   if (extras_program() != NULL || config->tables == WICK_TABLES_INSIDE) return false;

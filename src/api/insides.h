@@ -106,7 +106,7 @@ bool engine_tensor_is_unread(const wick_engine *engine, uint32_t index);
 // (base/extras.h). Bytes that are fed until then are not stored.
 bool engine_is_held(const wick_engine *engine);
 bool engine_types_are_held(const loader *loader);  // of an adapter's tensors
-// In builds that never load this code: reject models that need it with WICK_E_UNSUPPORTED.
+// Reject models that need this code with WICK_E_UNSUPPORTED, in builds that never load it.
 wick_status engine_refuse_config(const wick_config *config, wick_error *error);
 wick_status engine_refuse_tokenizer(const gguf_directory *directory, wick_error *error);
 wick_status engine_refuse_kind(const gguf_directory *directory, wick_error *error);  // kinds.c

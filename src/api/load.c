@@ -64,7 +64,8 @@ static wick_status ends_early(uint64_t size_bytes, wick_error *error) {
                    (unsigned long long)size_bytes);
 }
 
-// An engine loads only one model. Without this check, a second source would be ignored.
+// Checks that no model has been loaded, because an engine loads only one model. Without this check,
+// a second source would be ignored.
 static wick_status check_empty(const wick_engine *engine, wick_error *error) {
   if (!loader_is_complete(engine->loader)) return WICK_OK;
   return fail_with(error, WICK_E_BUSY, WICK_NO_OFFSET,

@@ -8,8 +8,8 @@
 
 // ---- tokens of an item ----
 
-// The head contains everything that the rows depend on: the content, the encoder, and the chunk
-// number.
+// Returns the head of a chunk's rows. It contains everything that the rows depend on: the content,
+// the encoder, and the chunk number.
 static media_head head_of(const wick_engine *engine, const media_item *item, uint32_t chunk) {
   const media_items *items = items_of(engine);
   const media_model *encoder = items->encoders[item->kind];

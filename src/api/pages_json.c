@@ -1,7 +1,7 @@
 // api/pages_json.c — the KV pages and their users, as JSON.
 #include "api/insides.h"
 
-// 'c': only the prefix cache uses the page.
+// Returns the letter of a page. 'c': only the prefix cache uses the page.
 static char letter_of(const kv_page *page) {
   if (page->ref_count == 0) return '.';
   if (page->ref_count == page->hold_count) return 'c';

@@ -177,8 +177,8 @@ static double divide(big *numerator, big *denominator, bool is_negative) {
   return compose(mantissa, last, is_negative);
 }
 
-// Few digits and a small power of ten are exact doubles, so one operation rounds once (Clinger
-// 1990).
+// Converts short numbers: few digits and a small power of ten are exact doubles, so one operation
+// rounds once (Clinger 1990).
 static bool read_short(const decimal_digits *number, double *out) {
   enum { DIGITS_MAX = 15, POWER_MAX = 22 };
   const int exponent = number->exponent;

@@ -17,8 +17,9 @@ typedef struct json_writer {
 
 void json_begin(json_writer *writer, json_sink sink, void *context);
 
-// `key` names a member of an object; NULL for items of an array and for the outermost value.
-// `bracket` is '{' or '['. Pass the same bracket to json_close as to json_open.
+// Opens an object or an array: `bracket` is '{' or '['. `key` names a member of an object; NULL for
+// items of an array and for the outermost value. Pass the same bracket to json_close as to
+// json_open.
 void json_open(json_writer *writer, const char *key, char bracket);
 void json_close(json_writer *writer, char bracket);
 void json_string(json_writer *writer, const char *key, const char *bytes, size_t size_bytes);

@@ -26,8 +26,8 @@ typedef struct memory_gate {
   size_t reserve_bytes, reserve_used_bytes;
 } memory_gate;
 
-// The caller passes the host's functions (platform_alloc, platform_free), so base does not include
-// platform.
+// Initialises the gate. The caller passes the host's functions (platform_alloc, platform_free), so
+// base does not include platform.
 void memory_init(memory_gate *memory, uint64_t budget_bytes, void *(*host_alloc)(size_t),
                  void (*host_free)(void *, size_t));
 

@@ -44,7 +44,7 @@ typedef struct args_option {
   const char *const *choices;     // NULL-terminated
 } args_option;
 
-// One function per kind, each with a pointer to the kind's type.
+// Return options: one function per kind, each of which takes a pointer to the kind's type.
 args_option args_flag(const char *name, bool *value, const char *help);
 args_option args_string(const char *name, const char **value, const char *value_name,
                         const char *help);

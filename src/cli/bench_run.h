@@ -21,8 +21,8 @@ typedef struct bench_result {
   uint64_t decode_allocations;  // must be 0
 } bench_result;
 
-// The prompt consists of random tokens, the same in each run. Sampling is greedy and ignores end
-// tokens.
+// Measures prefill and decode. The prompt consists of random tokens, the same in each run. Sampling
+// is greedy and ignores end tokens.
 exit_code bench_measure(wick_engine *engine, const bench_setup *setup, bench_result *result);
 void bench_result_free(bench_result *result);
 

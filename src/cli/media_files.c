@@ -33,7 +33,7 @@ static exit_code feed(gguf_file *file, uint8_t *piece) {
   return EXIT_DONE;
 }
 
-// The file must be long enough for all tensors.
+// Checks that the file is long enough for all tensors.
 static exit_code check_length(const gguf_file *file) {
   struct stat of;
   const off_t end = fstat(file->fd, &of) == 0 ? of.st_size : -1;

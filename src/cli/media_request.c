@@ -132,8 +132,8 @@ typedef struct submission {
   media_rows *rows;    // [count], for parts that have rows
 } submission;
 
-// The key contains everything that the rows depend on: the content, the encoder, and the chunk of
-// the image.
+// Returns the rows of a chunk. Their key contains everything that the rows depend on: the content,
+// the encoder, and the chunk of the image.
 static media_rows rows_of(const media_input *input, const prompt_chunk *chunk) {
   const media_item *item = &input->items[chunk->image];
   const media_chunk *part = chunk_at(input, chunk);

@@ -170,9 +170,9 @@ static exit_code feed_model(model_source *source, wick_engine *engine) {
 
 // ---- tables outside memory ----
 
-// The file stays open after loading, so that rows come from the loaded file even if its name now
-// refers to a different one. Files of a split model are reopened. A file that was modified after
-// loading is not read, because its rows may have changed.
+// Implements wick_reader for tables. The file stays open after loading, so that rows come from the
+// loaded file even if its name now refers to a different one. Files of a split model are reopened.
+// A file that was modified after loading is not read, because its rows may have changed.
 static size_t read_table(void *context, uint32_t file, uint64_t offset_bytes, void *bytes,
                          size_t size_bytes) {
   model_source *source = context;

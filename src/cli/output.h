@@ -14,7 +14,7 @@ typedef enum output_stream {
 } output_stream;
 enum { OUTPUT_FORMAT_BYTES_MAX = 4096 };
 
-// The output is buffered until the flush. After a failure, further output is dropped.
+// Writes bytes, which are buffered until the flush. After a failure, further output is dropped.
 void output_put(output_stream to, const void *bytes, size_t size_bytes);
 // Formats with base/text.h; writes at most OUTPUT_FORMAT_BYTES_MAX - 1 bytes.
 void output_format(output_stream to, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -113,7 +113,7 @@ static void report_sum(const quantize_job *job) {
   output_flush(OUTPUT_LOG);
 }
 
-// A half-written file is not a model, so it is deleted.
+// Converts the file. A half-written file is not a model, so it is deleted.
 static exit_code run(quantize_job *job) {
   exit_code code = open_input(job);
   if (code == EXIT_DONE) code = quantize_stream(job);

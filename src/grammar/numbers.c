@@ -214,7 +214,7 @@ const dfa *numbers_equal(grammar_work *work, document_text value) {
   return with_signs(work, plus ? same : none, minus ? same : none);
 }
 
-// An upper bound is a lower bound with reversed signs.
+// Returns the numbers within a bound. An upper bound is a lower bound with reversed signs.
 const dfa *numbers_bounded(grammar_work *work, document_text bound, number_bound kind) {
   decimal d;
   if (!read_decimal(work, bound, &d)) return NULL;

@@ -101,7 +101,8 @@ uint32_t program_text(program_builder *builder, uint32_t from, const void *bytes
 
 // ---- characters ----
 
-// The bytes of `low` and `high` have the same length, and differ starting at index `at`.
+// Adds the byte sequences from `low` to `high`, which have the same length and differ starting at
+// index `at`.
 static void add_sequences(program_builder *builder, uint32_t from, const uint8_t *low,
                           const uint8_t *high, size_t count, uint32_t to) {
   if (count == 1) {

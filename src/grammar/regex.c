@@ -436,7 +436,8 @@ static uint32_t parse_choice(parser *p) {
 
 static void emit(parser *p, nfa *nfa, uint32_t at, uint32_t from, uint32_t to);
 
-// A chain of joins is processed from its last part, so that recursion is limited to the parts.
+// Emits a join. A chain of joins is processed from its last part, so that recursion is limited to
+// the parts.
 static void emit_join(parser *p, nfa *nfa, uint32_t at, uint32_t from, uint32_t to) {
   while (p->nodes.items[at].kind == NODE_JOIN && work_is_ok(p->work)) {
     const uint32_t middle = nfa_state(nfa);

@@ -323,7 +323,8 @@ static uint32_t types_of_case(schema_compiler *c, const schema_case *value, uint
   return types;
 }
 
-// `emptiness` contains the types and one additional bit; all types while they are being determined.
+// Looks up the types, or determines them. `emptiness` contains the types and one additional bit;
+// all types while they are being determined.
 uint32_t schema_types(schema_compiler *c, uint32_t set, uint32_t depth) {
   const uint32_t is_known = TYPE_ANY + 1;
   if (set == UINT32_MAX) return TYPE_ANY;

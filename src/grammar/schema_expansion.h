@@ -79,8 +79,8 @@ void schema_add_option(schema_compiler *c, const option **options, const task *t
 // Adds a way to violate a keyword that applies only to values of some types.
 void schema_add_broken(schema_compiler *c, const task *tasks, uint32_t types,
                        const option **options);
-// The strings or numbers (TYPE_STRING, TYPE_NUMBER) that are not in a set; and a way to violate a
-// keyword with one of them.
+// Returns the strings or numbers (TYPE_STRING, TYPE_NUMBER) that are not in a set; and adds a way
+// to violate a keyword with one of them.
 const dfa *schema_rest(schema_compiler *c, uint32_t type, const dfa *set);
 void schema_add_rest(schema_compiler *c, uint32_t type, const dfa *set, const option **options);
 void schema_add_term(schema_compiler *c, const expansion *x, term_kind kind, uint32_t node,

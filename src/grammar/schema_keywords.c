@@ -160,7 +160,8 @@ static bool is_positive(document_text number) {
   return false;
 }
 
-// In draft 4, an exclusive bound is valid only together with "minimum" or "maximum".
+// Whether an exclusive bound is valid. In draft 4, it is valid only together with "minimum" or
+// "maximum".
 static bool has_bound(const schema_compiler *c, const json_node *at) {
   const bool is_lower = at->key.bytes[10] == 'i';
   return at->kind != JSON_TRUE ||
@@ -221,8 +222,8 @@ bool schema_is_true(const schema_compiler *c, uint32_t node) {
   return true;
 }
 
-// Up to draft 7 keywords next to "$ref" are ignored. Decoding applies them anyway, as some
-// validators do.
+// Whether a keyword is ignored because it is next to "$ref", as up to draft 7. Decoding applies
+// such keywords anyway, as some validators do.
 static bool is_overridden(const schema_compiler *c, uint32_t schema, const keyword *keyword) {
   return c->any && c->dialect <= 7 && keyword != KEYWORDS &&
          document_find(&c->document, schema, "$ref") != 0;

@@ -161,7 +161,7 @@ uint32_t schema_set(schema_compiler *c, schema_term *terms, uint32_t count);
 bool schema_expand(schema_compiler *c, uint32_t set, case_list *out);
 // Returns the types that a set of terms allows; all types if the set cannot be expanded.
 uint32_t schema_types_of_terms(schema_compiler *c, schema_term *terms, uint32_t count);
-// True only if it is certain that no value satisfies the set.
+// Returns true only if it is certain that no value satisfies the set.
 bool schema_set_is_empty(schema_compiler *c, uint32_t set, uint32_t depth);
 // Returns the types of values that may satisfy the set.
 uint32_t schema_types(schema_compiler *c, uint32_t set, uint32_t depth);

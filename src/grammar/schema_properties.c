@@ -10,8 +10,8 @@ void schema_yes_required(schema_compiler *c, expansion *x, uint32_t schema, uint
   }
 }
 
-// A required name that also has a schema in "properties" can violate both in one way: it is
-// missing, or its value does not match.
+// Adds the ways to violate "required". A required name that also has a schema in "properties" can
+// violate both in one way: it is missing, or its value does not match.
 void schema_no_required(schema_compiler *c, expansion *x, uint32_t schema, uint32_t value,
                         const option **options) {
   const uint32_t list = schema_keyword(c, schema, "properties");

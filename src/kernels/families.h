@@ -124,7 +124,7 @@ typedef void kv_copy_function(void *to, const void *from, uint32_t slots, uint32
   kv_read_function kv_##name##_k_read, kv_##name##_v_read;    \
   kv_copy_function kv_##name##_k_copy, kv_##name##_v_copy
 
-// The queries_make function of Q8 and Q4.
+// Converts queries for Q8 and Q4 (kernel_kv_ops.queries_make).
 void kv_queries_make(float *q, uint32_t heads, uint32_t head_dim);
 
 KERNEL_KV_FAMILY(f32);

@@ -61,7 +61,8 @@ static inline kernel_kv_type kv_value_type(wick_kv_type type) {
   if (type == WICK_KV_Q8) return KERNEL_KV_Q8;
   return type == WICK_KV_Q4 ? KERNEL_KV_R4 : kv_key_type(type);
 }
-// The inverse of both: returns the type (Q8, Q4, ...) that the configuration specified.
+// Returns the type (Q8, Q4, ...) that the configuration specified: the inverse of kv_key_type and
+// kv_value_type.
 static inline kernel_kv_type kv_named_type(kernel_kv_type type) {
   return type == KERNEL_KV_C8                           ? KERNEL_KV_Q8
          : type == KERNEL_KV_C4 || type == KERNEL_KV_R4 ? KERNEL_KV_Q4

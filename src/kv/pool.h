@@ -54,8 +54,9 @@ void kv_pool_destroy(kv_pool *pool);
 // later allocates nothing. Too few pages are an error only when they are taken, not here.
 // WICK_E_NOMEM.
 wick_status kv_pool_grow_for(kv_pool *pool, uint32_t pages, wick_error *error);
-// When free pages run short, a pool with fewer than `pages` pages grows; a larger pool first evicts
-// idle pages of the prefix cache. 0, the default: it always evicts first.
+// Sets the size up to which the pool prefers to grow. When free pages run short, a pool with fewer
+// than `pages` pages grows; a larger pool first evicts idle pages of the prefix cache. 0, the
+// default: it always evicts first.
 void kv_pool_set_keep(kv_pool *pool, uint32_t pages);
 const kv_shape *kv_pool_shape(const kv_pool *pool);
 const kv_layout *kv_pool_layout(const kv_pool *pool);

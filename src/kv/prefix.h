@@ -128,7 +128,8 @@ prefix_id prefix_peek(prefix_cache *cache, cache_salt salt, const int32_t *token
 wick_status prefix_insert(prefix_cache *cache, prefix_id parent, cache_salt salt,
                           const int32_t *tokens, kv_page_id page, prefix_id *id, bool *existed,
                           wick_error *error);
-// An unknown entry is WICK_E_RANGE. Releasing an entry without users is WICK_E_ARG.
+// Add a user to an entry, and remove one. An unknown entry is WICK_E_RANGE. Releasing an entry
+// without users is WICK_E_ARG.
 wick_status prefix_retain(prefix_cache *cache, prefix_id id);
 wick_status prefix_release(prefix_cache *cache, prefix_id id);
 // Evicts the least recently used idle leaf (ties: the one inserted first). Returns false if there

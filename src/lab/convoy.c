@@ -89,7 +89,7 @@ static double overlap_ms(const workload *requests, const workload_item *item) {
   return end_us > item->arrival_us ? (double)(end_us - item->arrival_us) / 1e3 : 0;
 }
 
-// The short requests of both runs are the same in the same order.
+// Computes the blocked times. Both runs have the same short requests in the same order.
 static size_t find_blocked(convoy_outcome *out) {
   const workload *requests = &out->beside.requests;
   size_t count = 0, number = 0;

@@ -28,7 +28,7 @@ typedef struct media_bench {
   wick_error error;
 } media_bench;
 
-// A text model that fits the rows.
+// Returns a text model that fits the rows of the encoder.
 static media_text text_of(const gguf_directory *directory, media_kind kind) {
   media_text text = {0};
   wick_error error;

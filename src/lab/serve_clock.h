@@ -18,7 +18,7 @@ bool serve_clock_start(serve_clock *clock, uint32_t kind);
 // Returns the microseconds since the start. CPU time is the time of this thread plus the waits of
 // serve_clock_wait.
 uint64_t serve_clock_now_us(const serve_clock *clock);
-// Sleeps. With CPU time, advances the clock instead.
+// Sleeps for this time. With CPU time, advances the clock instead.
 void serve_clock_wait(serve_clock *clock, uint64_t wait_us);
 
 #endif

@@ -56,7 +56,7 @@ typedef struct bench_summary {
   double cv_final;
 } bench_summary;
 
-// WICK_E_NONFINITE for a NaN in a series, WICK_E_NOMEM for scratch.
+// Computes the summary. WICK_E_NONFINITE for a NaN in a series, WICK_E_NOMEM for scratch.
 wick_status bench_summarize(memory_gate *memory, const bench_outcome *result, bench_summary *out,
                             wick_error *error);
 

@@ -87,15 +87,15 @@ static void fill_halves(synth_filler *filler, uint8_t *out, size_t count) {
   }
 }
 
-// Block: {half scale, 32 codes}. llama-quantize does not write -128.
+// Completes a block: {half scale, 32 codes}. llama-quantize does not write -128.
 static void finish_q8_0(const synth_filler *filler, uint8_t *block) {
   put_scale(filler, block, block[0]);
   for (int i = 2; i < 34; i++) block[i] = block[i] == 0x80 ? 0x81 : block[i];
 }
 
-// Block: {half scale, half scale of the minima, 8 scales and 8 minima of 6 bits in 12 bytes, 128
-// bytes of codes}. Each 6-bit minimum equals its scale, and the scale of the minima is 7.5 times
-// the scale, so the mean is 0.
+// Completes a block: {half scale, half scale of the minima, 8 scales and 8 minima of 6 bits in 12
+// bytes, 128 bytes of codes}. Each 6-bit minimum equals its scale, and the scale of the minima is
+// 7.5 times the scale, so the mean is 0.
 static void finish_q4_k(const synth_filler *filler, uint8_t *block) {
   const uint16_t scale = filler->scales[block[0] % SYNTH_SCALES];
   const uint16_t minimum = f16_of_f32(7.5f * f32_of_f16(scale));
@@ -111,13 +111,13 @@ static void finish_q4_k(const synth_filler *filler, uint8_t *block) {
   }
 }
 
-// Block: {scale 2^(e - 127), 16 bytes of codes}.
+// Completes a block: {scale 2^(e - 127), 16 bytes of codes}.
 static void finish_mxfp4(const synth_filler *filler, uint8_t *block) {
   const float scale = filler->deviation / unit_deviation(GGML_TYPE_MXFP4);
   block[0] = (uint8_t)((bits_of_f32(scale * 1.41421356f) >> 23) - (block[0] & 1 ? 1 : 0));
 }
 
-// Block: {128 + 64 bytes of codes, 16 signed scales, half scale}.
+// Completes a block: {128 + 64 bytes of codes, 16 signed scales, half scale}.
 static void finish_q6_k(const synth_filler *filler, uint8_t *block) {
   for (int j = 192; j < 208; j++) {
     const int magnitude = 64 | (block[j] & 63);

@@ -68,9 +68,9 @@ void ops_resume(op_records *ops);
 // Called when an op has ended and the next one begins.
 void ops_lap(op_records *ops, op_kind op, uint64_t bytes, uint64_t macs);
 
-// {elapsed_s, timer_grain_us, kernels, passes: {prefill: {OP: {count, timed, time_us, latency_us:
-// {mean, ...}, bytes, macs, gb_per_s, gmac_per_s, share}}, decode: {...}}, dispatch: as in
-// dispatch.h}. Rates are null if the measured time is 0. `key` is passed to json_open.
+// Writes {elapsed_s, timer_grain_us, kernels, passes: {prefill: {OP: {count, timed, time_us,
+// latency_us: {mean, ...}, bytes, macs, gb_per_s, gmac_per_s, share}}, decode: {...}}, dispatch: as
+// in dispatch.h}. Rates are null if the measured time is 0. `key` is passed to json_open.
 void ops_json(const op_records *ops, json_writer *json, const char *key);
 // Writes the Prometheus text format 0.0.4.
 void ops_prometheus(const op_records *ops, json_sink sink, void *context);

@@ -88,8 +88,8 @@ typedef struct adapter_set {
   } uses[WICK_ADAPTERS_MAX];
 } adapter_set;
 
-// WICK_E_ARG: too many, unknown or duplicate adapters, or a scale that is not finite.
-// WICK_E_NODATA: an adapter is not complete.
+// Makes the set of the requested adapters. WICK_E_ARG: too many, unknown or duplicate adapters, or
+// a scale that is not finite. WICK_E_NODATA: an adapter is not complete.
 wick_status adapter_set_make(const adapter_list *list, const wick_adapter_use *wanted,
                              uint32_t count, adapter_set *set, wick_error *error);
 void adapter_set_hold(const adapter_set *set);

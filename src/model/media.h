@@ -63,8 +63,8 @@ media_head media_head_of(const loaded_model *model, const media_rows *rows);
 // later.
 wick_status media_span_create(memory_gate *memory, const loaded_model *model, uint32_t batch_tokens,
                               const media_rows *rows, media_span **out, wick_error *error);
-// WICK_E_SHAPE: no rows, or rows of the wrong width; WICK_E_FULL: more rows than fit a pass, for an
-// image that must be processed in one pass.
+// Checks rows. WICK_E_SHAPE: no rows, or rows of the wrong width; WICK_E_FULL: more rows than fit
+// into a pass, for an image that must be processed in one pass.
 wick_status media_head_check(const loaded_model *model, uint32_t batch_tokens,
                              const media_head *head, wick_error *error);
 // Creates a span with room for the rows, without filling it. WICK_E_NOMEM.

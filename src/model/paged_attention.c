@@ -36,7 +36,8 @@ uint32_t attention_thread_floats(uint32_t heads, uint32_t kv_heads, uint32_t hea
          2 * state_floats(group_heads, head_dim);
 }
 
-// A rotation needs at most head_dim floats. Each thread's rotation is stored after its queries.
+// Returns the number of floats of a rotation, which is at most head_dim. Each thread's rotation is
+// stored after its queries.
 static uint32_t rope_dims(const paged_attention *a) { return a->rope == NULL ? 0 : a->rope->dims; }
 
 // Returns the number of inputs in [first, end) that belong to the same sequence as the first.

@@ -24,7 +24,7 @@ static size_t head_bytes_of(const kernel_table *kernels, uint32_t head_dim) {
   return kv->k_bytes(head_dim) + kv->v_bytes(head_dim);
 }
 
-// Each sequence begins on a new page.
+// Allows for the worst case, in which each sequence begins on a new page.
 uint64_t whole_attention_bytes(const kernel_table *kernels, uint32_t kv_heads, uint32_t head_dim,
                                uint32_t batch_tokens) {
   const uint64_t pages = batch_tokens / PAGE + WHOLE_TEXTS_MAX;

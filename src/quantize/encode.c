@@ -69,7 +69,7 @@ static void encode_bf16(const float *values, uint8_t *out) {
 
 // ---- Blocks of 32 ----
 
-// Block: {half scale, 32 codes}.
+// Writes a block: {half scale, 32 codes}.
 static void encode_q8_0(const float *values, uint8_t *out) {
   float magnitude = 0;
   for (uint32_t i = 0; i < BLOCK; i++) {
@@ -83,14 +83,14 @@ static void encode_q8_0(const float *values, uint8_t *out) {
   }
 }
 
-// Block: {half scale, 16 bytes of codes}.
+// Writes a block: {half scale, 16 bytes of codes}.
 static void encode_q4_0(const float *values, uint8_t *out) {
   uint8_t codes[BLOCK];
   encode_codes(values, BLOCK, put_half(out, quantize_scale(values, BLOCK, 8)), 8, codes);
   pack_nibbles(codes, out + 2);
 }
 
-// Block: {half scale, 32 fifth bits, 16 bytes of codes}.
+// Writes a block: {half scale, 32 fifth bits, 16 bytes of codes}.
 static void encode_q5_0(const float *values, uint8_t *out) {
   uint8_t codes[BLOCK];
   encode_codes(values, BLOCK, put_half(out, quantize_scale(values, BLOCK, 16)), 16, codes);
@@ -98,7 +98,7 @@ static void encode_q5_0(const float *values, uint8_t *out) {
   pack_nibbles(codes, out + 6);
 }
 
-// Block: {half scale, half minimum, 32 fifth bits, 16 bytes of codes}.
+// Writes a block: {half scale, half minimum, 32 fifth bits, 16 bytes of codes}.
 static void encode_q5_1(const float *values, uint8_t *out) {
   uint8_t codes[BLOCK];
   quantize_line line = quantize_scale_and_min(values, BLOCK, 31, false);
@@ -218,7 +218,7 @@ static void pack_q6_k(const uint8_t codes[SUPER], uint8_t *out) {
   }
 }
 
-// Block: {128 + 64 bytes of codes, 16 signed scales, half scale}.
+// Writes a block: {128 + 64 bytes of codes, 16 signed scales, half scale}.
 static void encode_q6_k(const float *values, uint8_t *out) {
   float scales[HALVES], largest = 0, magnitude = 0;
   for (uint32_t s = 0; s < HALVES; s++) {

@@ -183,7 +183,7 @@ static uint32_t calls_rule(hold *h, bool after_mark) {
   return can ? rule : 0;
 }
 
-// Llama's calls without tags may have semicolons between them.
+// Whether calls may have no tags, as Llama's, which may have semicolons between them.
 static bool calls_can_be_bare(const hold *h) {
   bool can = false;
   for (uint32_t i = 0; i < REPLY_FORM_COUNT; i++) {
@@ -293,8 +293,8 @@ static void add_bare(hold *h, hold_marks *marks, const reply_form *form, bool is
   }
 }
 
-// Command R's tag is an ordinary word: it counts only with the text after it. Its tools include a
-// built-in tool that announces an answer.
+// Adds Command R's calls. Their tag is an ordinary word: it counts only with the text after it. The
+// tools include a built-in tool that announces an answer.
 static void add_actions(hold *h, hold_marks *marks, const reply_form *form) {
   static const char *const OPENS[] = {"Action:```json", "Action: ```json", "Action:\n```json"};
   const uint32_t to = program_place(h->builder);

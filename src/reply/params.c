@@ -87,7 +87,8 @@ static void put_string(reply_parser *p, value_text text) {
   parser_put_text(p, "\"");
 }
 
-// An attribute overrides the schema: string="true", string="false", type="TYPE".
+// Whether the attributes contain one that overrides the schema: string="true", string="false",
+// type="TYPE".
 static bool says(const reply_text *attributes, const char *wanted) {
   const size_t count = strlen(wanted);
   for (size_t at = 0; at + count <= attributes->size_bytes; at++) {

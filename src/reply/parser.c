@@ -81,7 +81,7 @@ void parser_fail(reply_parser *p, wick_status status, const char *what) {
 
 // ---- text ----
 
-// Llama's calls without tags may have semicolons between them.
+// Whether a byte may be between calls: white space or, in Llama's calls without tags, a semicolon.
 static bool is_gap(const reply_parser *p, size_t at) {
   return json_is_space(p->held[at]) || (p->held[at] == ';' && p->has_bare && p->is_fresh);
 }

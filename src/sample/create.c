@@ -18,7 +18,8 @@ typedef struct parts {
   uint64_t used_bytes;
 } parts;
 
-// There are few counts and item sizes, all below 2^32, so sums do not wrap.
+// Takes an array from the block. There are few counts and item sizes, all below 2^32, so sums do
+// not wrap.
 static void *take(parts *parts, uint64_t count, uint64_t item_bytes) {
   const uint64_t at = parts->used_bytes;
   const uint64_t line = CACHE_LINE_BYTES;

@@ -30,7 +30,7 @@ typedef struct sampler_plan {
 
 // Returns the same errors as sampler_create.
 wick_status settings_check(const wick_sampling *config, uint32_t vocab, wick_error *error);
-// The settings must have been checked.
+// Plans the steps. The settings must have been checked.
 void settings_plan(const wick_sampling *config, uint32_t vocab, sampler_plan *plan);
 
 #endif

@@ -21,7 +21,7 @@ typedef struct reply_wish {
 typedef struct reply_parts reply_parts;
 typedef struct request request;
 
-// Creates the parser of a reply. Returns WICK_E_ARG (tools), WICK_E_FULL, WICK_E_NOMEM.
+// Creates the parser of a reply. WICK_E_ARG if the tools are invalid, WICK_E_FULL, WICK_E_NOMEM.
 wick_status parts_create(memory_gate *memory, const reply_wish *wish, reply_parts **out,
                          wick_error *error);
 void parts_destroy(memory_gate *memory, reply_parts *parts);  // NULL does nothing

@@ -229,9 +229,10 @@ static void add_part(scheduler *scheduler, request *request, uint32_t room, pref
   add_prompt(scheduler, request, room);
 }
 
-// The first prompt in the queue receives a part of the space, so that it makes progress regardless
-// of other arrivals. The rest, up to half of the space, is for the prompts with the fewest tokens
-// left. If the first prompt is long and has not waited too long, these may take all but one token.
+// Adds prompts to the batch. The first prompt in the queue receives a part of the space, so that it
+// makes progress regardless of other arrivals. The rest, up to half of the space, is for the
+// prompts with the fewest tokens left. If the first prompt is long and has not waited too long,
+// these may take all but one token.
 static void add_prefills(scheduler *scheduler, const request *alone, prefill_share share) {
   request *next = next_prefill(scheduler, alone, false);
   if (next == NULL) return;
@@ -413,8 +414,8 @@ static void end_layers(scheduler *scheduler) {
   if (!has_logits) finish_pass(scheduler);
 }
 
-// When a pass with several requests fails, each request runs alone once, and then either ends with
-// the error or continues.
+// Handles a failed pass. After the failure of a pass with several requests, each request runs alone
+// once, and then either ends with the error or continues.
 static void fail_pass(scheduler *scheduler, const wick_error *error) {
   request *only = scheduler->owners[0];
   const bool is_shared = only->pass_tokens != scheduler->batch_count;
@@ -562,8 +563,8 @@ static void check_proposals(scheduler *scheduler, request *request, uint32_t pos
   count_jumped(request);
 }
 
-// The other completions of a prompt start when it has been processed, with its pages and this row
-// of logits.
+// Starts the other completions of a prompt that has been processed, with its pages and this row of
+// logits.
 static void start_followers(scheduler *scheduler, request *original, const float *logits) {
   struct request *next;
   for (request *at = scheduler->first; at != NULL; at = next) {

@@ -63,7 +63,8 @@ static uint32_t tokens_max(const predictor_parts *parts) {
   return parts->context_tokens < PREDICT_TOKENS_MAX ? parts->context_tokens : PREDICT_TOKENS_MAX;
 }
 
-// All requests share one context, and each may have one additional partly filled page.
+// Returns the configuration of the store: all requests share one context, and each may have one
+// additional partly filled page.
 static store_config store_of(const predictor_parts *parts) {
   const model_group *group = &parts->model->predictor_group;
   const uint32_t pages = ceil_div_u32(tokens_max(parts), KERNEL_PAGE_TOKENS) + PREDICT_TEXTS;

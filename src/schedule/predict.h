@@ -51,7 +51,7 @@ void predictor_forget(predictor *predictor, uint32_t request);
 uint64_t predictor_failures(const predictor *predictor);
 // Returns the recent time per proposal, in us; 0: not measured.
 float predictor_token_us(const predictor *predictor);
-// For tests: the logits of the last proposal.
+// Returns the logits of the last proposal, for tests.
 const float *predictor_logits(const predictor *predictor);
 
 #endif

@@ -225,8 +225,7 @@ static void drop_shorter(const request *request, uint32_t *bits, uint32_t vocab)
   }
 }
 
-// If another call is possible but the most likely token does not begin one, the model's turn has
-// ended.
+// Ends the turn if another call is possible but the most likely token does not begin one.
 static void end_turn(const request *request, const float *logits, uint32_t *bits, uint32_t vocab) {
   uint32_t best = 0;
   bool can_end = false;
@@ -434,7 +433,8 @@ static size_t heal_text(request *request, size_t piece_bytes) {
   return piece_bytes - old;
 }
 
-// The text of a control token is not returned, so it is compared with stop strings as a whole.
+// Whether a control token's text is a stop string. The text is not returned, so it is compared as a
+// whole.
 static bool is_stop_token(request *request, const tokenizer *tokenizer, int32_t token) {
   const uint8_t *text;
   uint8_t *scratch = (uint8_t *)request->piece;

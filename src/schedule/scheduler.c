@@ -253,7 +253,7 @@ static void destroy_list(scheduler *scheduler, request *list) {
   }
 }
 
-// The completions are created from last to first and queued from first to last.
+// Queues completions from first to last, which were created from last to first.
 static void enqueue_followers(scheduler *scheduler, request *followers, uint32_t passes_waited) {
   request *reversed = NULL;
   while (followers != NULL) {
@@ -319,8 +319,8 @@ wick_status scheduler_cancel(scheduler *scheduler, uint32_t id) {
   return WICK_E_ARG;
 }
 
-// `gone` will not process the prompt for which other completions wait. The first completion that is
-// not paused processes it for the others.
+// Called if `gone` will not process the prompt for which other completions wait. The first
+// completion that is not paused processes it for the others.
 static void leave_followers(scheduler *scheduler, const request *gone) {
   request *heir = NULL;
   for (request *at = scheduler->first; at != NULL; at = at->next) {

@@ -124,8 +124,9 @@ static earlier_places find_earlier(const int32_t *tokens, uint32_t count) {
   return places;
 }
 
-// After a rejected proposal, the followed text is likely to continue soon: at the position of the
-// newest token in it or, if the newest token is the changed token, at the next token.
+// Finds positions after a rejected proposal. The followed text is likely to continue soon: at the
+// position of the newest token in it or, if the newest token is the changed token, at the next
+// token.
 static earlier_places find_after_change(const speculation *speculation, const int32_t *tokens,
                                         uint32_t count) {
   earlier_places places = {.count = 0};

@@ -64,9 +64,9 @@ uint32_t cached_reclaimable(void *context) {
   return count;
 }
 
-// Among entries that were used at the same time, a window's oldest tokens are evicted first,
-// because sequences continue at their ends. Without a window, the last tokens are evicted first,
-// because no entry after a missing page can be found.
+// Whether `a` is evicted before `b`. Among entries that were used at the same time, a window's
+// oldest tokens are evicted first, because sequences continue at their ends. Without a window, the
+// last tokens are evicted first, because no entry after a missing page can be found.
 static bool goes_before(const side_pool *side, const prefix_entry *a, const prefix_entry *b) {
   if (a->last_access_tick != b->last_access_tick) return a->last_access_tick < b->last_access_tick;
   const bool is_shorter = a->token_count < b->token_count;

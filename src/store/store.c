@@ -307,7 +307,8 @@ static void advance(seq_store *store, store_seq *seq, uint32_t rows, slot_id *sl
   roll_state(store, seq);
 }
 
-// If rejected tokens of a full page cannot be replaced, the page's tokens are recomputed.
+// Truncates the pages. If rejected tokens of a full page cannot be replaced, the page's tokens are
+// recomputed.
 static void settle_pages(seq_store *store, kv_seq_id id) {
   const uint32_t tokens = store_tokens(store, id), end = pools_cut(store, id, tokens);
   if (end != tokens) pools_truncate(store, id, end);

@@ -74,7 +74,8 @@ static jinja_value evaluate_comparison(jinja_run *run, const jinja_node *node) {
   return jinja_bool(true);
 }
 
-// A chain of the same operators nests to the left, so it is walked in a loop, without recursion.
+// Evaluates a binary operator. A chain of the same operators nests to the left, so it is walked in
+// a loop, without recursion.
 static jinja_value evaluate_binary(jinja_run *run, const jinja_node *node) {
   enum { CHAIN_MAX = 64 };
   const jinja_node *chain[CHAIN_MAX];

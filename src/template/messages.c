@@ -133,7 +133,7 @@ static void prepare_reasoning(jinja_run *run, jinja_value message) {
   messages_set(run, message, "reasoning_content", *reasoning);
 }
 
-// The templates of gpt-oss and LFM 2.5 call the reasoning `thinking`.
+// Adds the name `thinking`, under which the templates of gpt-oss and LFM 2.5 read the reasoning.
 static void prepare_thinking(jinja_run *run, jinja_value message) {
   const jinja_value *reasoning = messages_member(message, "reasoning_content");
   const bool has_other_name =

@@ -146,10 +146,10 @@ jinja_value jinja_replace(jinja_run *run, const jinja_string *string, const jinj
 
 // ---- upper and lower case ----
 
-// Simple mappings: ASCII, Latin-1, Greek and Cyrillic capitals are at a fixed distance. The capital
-// of any other letter is the adjacent character whose lower case it is. Some letters of living
-// languages are exceptions: micro sign, y with diaeresis, dotless i, final sigma, and letters of
-// African and Azerbaijani alphabets.
+// Returns the capital of a letter by simple mappings: ASCII, Latin-1, Greek and Cyrillic capitals
+// are at a fixed distance. The capital of any other letter is the adjacent character whose lower
+// case it is. Some letters of living languages are exceptions: micro sign, y with diaeresis,
+// dotless i, final sigma, and letters of African and Azerbaijani alphabets.
 static uint32_t upper_of(uint32_t code) {
   if (code < 0x80) return code >= 'a' && code <= 'z' ? code - 32 : code;
   static const uint16_t elsewhere[][2] = {

@@ -76,8 +76,8 @@ void template_destroy(chat_template *template) {
 
 // ---- the conversation ----
 
-// A common role may be part of a control token ('<|' + role + '|>'), so it counts as written by the
-// template. Other roles are content.
+// Whether a role is common. A common role may be part of a control token ('<|' + role + '|>'), so
+// it counts as written by the template. Other roles are content.
 static bool is_usual_role(const jinja_string *role) {
   static const char *const roles[] = {
       "user",    "assistant", "system",        "developer",   "tool",         "function",

@@ -137,8 +137,8 @@ static uint32_t add_split(jinja_run *run, jinja_list *list, const jinja_list *me
   return end;
 }
 
-// gpt-oss's template rejects reasoning together with text in a message with calls, and renders that
-// text as reasoning.
+// Joins reasoning and text of a message with calls: gpt-oss's template rejects both together, and
+// renders the text as reasoning.
 static void join_thoughts(jinja_run *run, jinja_value message) {
   const jinja_value *thoughts = messages_member(message, "thinking");
   if (thoughts == NULL || thoughts->kind != JINJA_STRING || !has_calls(message)) return;

@@ -36,7 +36,7 @@ size_t tokenizer_piece(const tokenizer *tokenizer, int32_t token, bool special, 
   return (size_t)text.size_bytes;
 }
 
-// Each byte of a piece may become U+FFFD.
+// Returns the maximum size of a piece, each byte of which may become U+FFFD.
 size_t tokenizer_piece_bytes_max(const tokenizer *tokenizer) {
   return (size_t)tokenizer->token_bytes_max * REPLACEMENT_BYTES;
 }

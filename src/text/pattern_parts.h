@@ -10,9 +10,9 @@
 enum { PATTERN_OTHERS = UNICODE_ANY & ~(UNICODE_SPACE | UNICODE_LETTER | UNICODE_NUMBER) };
 
 size_t pattern_skip_class(const uint8_t *text, size_t at, size_t end, int classes);
-// Up to count_max numbers.
+// Skips up to count_max numbers.
 size_t pattern_skip_digits(const uint8_t *text, size_t at, size_t end, unsigned count_max);
-// Characters from a set of ASCII characters.
+// Skips characters from a set of ASCII characters.
 size_t pattern_skip_any_of(const uint8_t *text, size_t at, size_t end, const char *set);
 // 's|'t|'re|'ve|'m|'ll|'d: returns the size of the contraction at `at`, or 0.
 size_t pattern_match_contraction(const uint8_t *text, size_t at, size_t end, bool ignore_case);

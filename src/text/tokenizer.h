@@ -110,7 +110,8 @@ typedef struct detokenizer {
   bool special;   // also print control tokens
 } detokenizer;
 
-// at_start: true if the ids are a whole text, false if they continue one (generation).
+// Initialises the state. at_start: true if the ids are a whole text, false if they continue a text
+// (generation).
 void detokenizer_init(detokenizer *state, bool at_start, bool special);
 // Adds one token; writes only whole characters, at most tokenizer_piece_bytes_max + 16 bytes. Bytes
 // that can never become valid UTF-8 are each written as U+FFFD (as TextDecoder does).

@@ -5,7 +5,7 @@
 
 static const uint32_t HASH_START = 0x811c9dc5u;
 
-// 32-bit FNV-1a. It can be continued, so that joined texts need not be copied.
+// Continues a 32-bit FNV-1a hash, so that joined texts need not be copied.
 static uint32_t hash_add(uint32_t hash, const void *bytes, size_t size_bytes) {
   const uint8_t *p = bytes;
   for (size_t i = 0; i < size_bytes; i++) hash = (hash ^ p[i]) * 0x01000193u;

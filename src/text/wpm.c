@@ -77,7 +77,8 @@ static void add_character(wpm_word *word, uint32_t code) {
   if (is_alone) put_word(word->state, &word->size_bytes);
 }
 
-// White space separates words; of the control characters, only these three are white space.
+// Whether a character is dropped. White space separates words; of the control characters, only \t,
+// \n and \r are white space.
 static bool is_dropped(uint32_t code, uint8_t kind) {
   const bool is_tab = code == '\t' || code == '\n' || code == '\r';
   const bool is_control = kind == UNICODE_CONTROL || code < 0x20 || code == 0x85;

@@ -29,7 +29,8 @@ uint32_t thread_pool_started(const thread_pool *pool);
 // 0..threads-1.
 uint32_t thread_pool_threads(const thread_pool *pool);
 
-// From now on, at most `threads` threads take part and the others sleep; 0: all take part.
+// Limits the threads: from now on, at most `threads` threads take part and the others sleep; 0: all
+// take part.
 void thread_pool_limit(thread_pool *pool, uint32_t threads);
 
 // Divides [0, units) into one run of whole units per thread, and returns when all units are done. A

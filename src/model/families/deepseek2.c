@@ -7,9 +7,9 @@
 #include "model/blocks/latent_attention.h"
 #include "model/families/families.h"
 
-// YaRN enlarges the rotated parts by `magnitude`. If DeepSeek's files have
-// "rope.scaling.yarn_log_multiplier", it changes the magnitude and applies it to whole keys and
-// queries.
+// Applies YaRN's magnitude. YaRN enlarges the rotated parts by `magnitude`. If DeepSeek's files
+// have "rope.scaling.yarn_log_multiplier", it changes the magnitude and applies it to whole keys
+// and queries.
 static void scale_yarn(model_plan *plan, latent_settings *latent) {
   model_keys *keys = plan->keys;
   const double multiplier = keys_number_or_none(keys, "rope.scaling.yarn_log_multiplier");
@@ -56,7 +56,7 @@ static void plan_deepseek2(model_plan *plan) {
   }
 }
 
-// MiniCPM3 uses MiniCPM's scales, but its files have no keys for them.
+// Plans MiniCPM3, which uses MiniCPM's scales, but whose files have no keys for them.
 static void plan_minicpm3(model_plan *plan) {
   model_config *config = &plan->model->config;
   latent_settings latent = latent_read(plan, false);

@@ -7,7 +7,8 @@
 #include "model/blocks/ssm.h"
 #include "model/families/families.h"
 
-// In layers with a router, experts are as wide as the dense feed-forwards. No layer has positions.
+// Plans the layers. In layers with a router, experts are as wide as the dense feed-forwards. No
+// layer has positions.
 static void plan_jamba(model_plan *plan) {
   const uint32_t layers = plan->model->config.layers;
   const dense_settings dense = dense_read(plan);

@@ -96,7 +96,8 @@ static void chain_read(chain_state *states, uint32_t read, int32_t token) {
   states[read] = chain_next(before, seen, &states[chain_looks_near(before)], token);
 }
 
-// Every letter is possible and one is favoured; at one position in 32, the text ends.
+// Computes logits. Every letter is possible and one is favoured; at one position in 32, the text
+// ends.
 static void chain_logits(const chain_state *state, float *logits) {
   uint64_t key = state->hash;
   const bool strays = state->hash % 24 == 0;
@@ -286,7 +287,7 @@ uint32_t forward_logits_input(const forward_pass *forward, uint32_t index) {
   return forward->wanting[index];
 }
 
-// The model has no multi-token prediction layer.
+// Does nothing, because the model has no multi-token prediction layer.
 void forward_keep_rows(forward_pass *forward) { (void)forward; }
 bool predict_begin(const scheduler *scheduler) { return scheduler == NULL; }
 void predict_after(scheduler *scheduler) { (void)scheduler; }

@@ -13,7 +13,7 @@ typedef struct memory_file {
   size_t size_bytes, capacity_bytes;
 } memory_file;
 
-// A gguf_write function whose context is a memory_file.
+// Appends bytes to a file; a gguf_write function whose context is a memory_file.
 bool file_write(void *context, const void *bytes, size_t size_bytes);
 void file_free(memory_file *file);
 

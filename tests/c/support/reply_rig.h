@@ -76,7 +76,7 @@ static inline void rig_take(void *context, const reply_event *event) {
   if (event->kind == REPLY_CALL_ENDS) call->has_ended = true;
 }
 
-// `tools` is JSON, or NULL for no tools.
+// Sets up the format of replies and the tools. `tools` is JSON, or NULL for no tools.
 static inline void rig_open(reply_rig *rig, const char *template_text, size_t template_bytes,
                             const char *tools, size_t tools_bytes, const char *prompt) {
   memset(rig, 0, sizeof *rig);

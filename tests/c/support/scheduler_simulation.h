@@ -394,7 +394,8 @@ static wick_status simulation_submit(simulation *sim, const wick_request *wanted
 
 // ---- events ----
 
-// If tokens cannot be dropped from the middle, the tokens after them are recomputed.
+// Drops tokens from a store that cannot drop them from the middle: the tokens after them are
+// recomputed.
 static void sim_drop_and_read(simulation *sim, simulated_session *held, uint32_t first,
                               uint32_t last) {
   memmove(held->tokens + first, held->tokens + last, (held->count - last) * sizeof *held->tokens);
@@ -403,7 +404,8 @@ static void sim_drop_and_read(simulation *sim, simulated_session *held, uint32_t
   sim->dropped += last - first;
 }
 
-// All tokens were evaluated before, so the kept tokens have attended to the dropped tokens.
+// Drops tokens. All tokens were evaluated before, so the kept tokens have attended to the dropped
+// tokens.
 static void sim_drop(simulation *sim, simulated_session *held, uint32_t first, uint32_t last) {
   if (sim->setup.is_recurrent || sim->setup.groups != SIM_ONE_GROUP) {
     sim_drop_and_read(sim, held, first, last);
@@ -420,9 +422,9 @@ static void sim_drop(simulation *sim, simulated_session *held, uint32_t first, u
   sim->dropped += last - first;
 }
 
-// The session contains the prompt and the generated tokens. If a request is aborted before any
-// output, the session keeps the prompt only if it was evaluated completely; either all tokens are
-// dropped, or none.
+// Updates the session of an ended request: it contains the prompt and the generated tokens. If a
+// request is aborted before any output, the session keeps the prompt only if it was evaluated
+// completely; either all tokens are dropped, or none.
 static void sim_end_session(simulation *sim, const simulated *gone, bool is_cut) {
   simulated_session *held = sim_session(sim, gone->session);
   session *found = NULL;

@@ -177,7 +177,8 @@ static simulated *any_live(simulation *s, traffic *t) {
   return NULL;
 }
 
-// A request that has ended is unknown to the scheduler even if its end has not been reported yet.
+// Checks the status of a call about a live request. A request that has ended is unknown to the
+// scheduler even if its end has not been reported yet.
 static void check_known(const simulation *s, wick_status status) {
   CHECK(status == WICK_OK || (s->is_untold && status == WICK_E_ARG));
 }
