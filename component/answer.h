@@ -100,7 +100,7 @@ bool generation_prepare(answer *to, answer_kind kind, const wanted *asked, uint3
 // Queues a prompt for the next `asked->request.completions` choices, starting at `first`.
 bool generation_submit(const server *of, answer *to, uint32_t first, const wanted *asked,
                        refusal *refused);
-// Called once all prompts are submitted.
+// Starts the answer. Called once all prompts are submitted.
 void generation_start(const server *of, answer *to);
 // Handles an event of one of the answer's requests; returns false if the event does not belong to
 // any of them. If the answer is done while choices are open, generation_cancel is called once all

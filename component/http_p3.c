@@ -219,7 +219,7 @@ static void have_discarded(task *mine, int32_t status) {
   if ((status & STATE_MASK) != STATE_COMPLETED || is_enough) end_reading(mine);
 }
 
-// Returns false if more will follow.
+// Discards the available bytes of the body. Returns false if more will follow.
 static bool discard_body(task *mine) {
   static char nobodys[PIECE_BYTES];
   while (mine->reader != 0) {

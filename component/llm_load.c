@@ -29,7 +29,7 @@ typedef struct loading {
   uint8_t piece[PIECE_BYTES];
 } loading;
 
-// Called when the caller has received the result or dropped its future.
+// Closes the task. Called when the caller has received the result or dropped its future.
 static int32_t close_task(loading *mine, int32_t status) {
   const bool is_taken = (status & STATE_MASK) == STATE_COMPLETED;
   if (!is_taken && !mine->result.is_error) model_drop(mine->result.handle);

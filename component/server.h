@@ -81,8 +81,8 @@ bool rerank_begin(server *of, body *read, answer *to, refusal *refused);
 
 // Does a unit of work for the first waiting request. Returns false if no request is waiting.
 bool embeddings_step(server *of);
-// Called when the client has disconnected or has received everything. The answer need not be
-// waiting for vectors.
+// Removes an answer from the queue and frees its job. Called when the client has disconnected or
+// has received everything. The answer need not be waiting for vectors.
 void embeddings_leave(server *of, answer *to);
 
 // ---- metrics (metrics.c) ----

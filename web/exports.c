@@ -19,8 +19,8 @@ static uint64_t numbers[16];
 
 extern uint8_t __heap_base;
 
-// Must be called first, on the engine's thread. The number of helpers determines where the heap
-// begins.
+// Starts the instance. Must be called first, on the engine's thread. The number of helpers
+// determines where the heap begins.
 WEB_EXPORT("start") void web_start(uint32_t helpers, uint32_t pages_max) {
   web_threads_expect(helpers);
   web_heap_start((uintptr_t)&__heap_base + helpers * WEB_HELPER_STACK_BYTES, pages_max);

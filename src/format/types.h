@@ -53,7 +53,7 @@ typedef struct ggml_type_facts {
   uint16_t block_bytes;   // bytes of a block in the file
 } ggml_type_facts;
 
-// Returns NULL for an unknown id.
+// Returns the properties of a type, or NULL for an unknown id.
 const ggml_type_facts *type_facts(uint32_t type);
 
 // Computes the size of `values` values in the file. Returns false if the type is unknown, values is

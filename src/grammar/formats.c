@@ -134,7 +134,7 @@ static void add_leap_seconds(text_buffer *buffer) {
   }
 }
 
-// `is_iso`: the offset from UTC may be missing.
+// Returns the set of times. `is_iso`: the offset from UTC may be missing.
 static const dfa *find_time(grammar_work *work, bool has_date, bool is_iso, format_level level) {
   const bool any = level != FORMAT_AGREED;
   text_buffer buffer = {work_alloc(work, PATTERN_BYTES, 1), 0};

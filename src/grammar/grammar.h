@@ -62,7 +62,8 @@ wick_status matcher_begin_after(grammar *grammar, const wick_grammar *wanted,
                                 grammar_matcher *matcher, wick_error *error);
 void matcher_copy(const grammar_matcher *from, grammar_matcher *to);
 void matcher_end(grammar_matcher *matcher);
-// Returns false, and leaves the position unchanged, if the text cannot continue with these bytes.
+// Advances the position past these bytes. Returns false, and leaves the position unchanged, if the
+// text cannot continue with them.
 bool matcher_take_bytes(grammar_matcher *matcher, const uint8_t *bytes, size_t count);
 // Like matcher_take_bytes, for a token: its bytes, or the token itself if the grammar refers to it.
 bool matcher_take_token(grammar_matcher *matcher, const tokenizer *tokens, int32_t token,

@@ -95,7 +95,7 @@ static bool read_digits(document_text text, decimal *d, int32_t *point) {
   return true;
 }
 
-// Returns false if there are too many digits.
+// Reads a decimal. Returns false if there are too many digits.
 static bool read_plain(document_text text, decimal *d) {
   char digits[2 * DIGITS_MAX + 2];
   int32_t point;

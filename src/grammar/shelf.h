@@ -50,8 +50,8 @@ typedef struct grammar_shelf {
 // continued is dropped.
 bool shelf_prepare(grammar_shelf *shelf, memory_gate *memory, const tokenizer *tokens,
                    const wick_grammar *wanted);
-// Returns the same errors as grammar_create. Callers that share the grammar's matcher and masks
-// must run on one thread.
+// Gets the constraint of a grammar, which is compiled if necessary. Returns the errors of
+// grammar_create. Callers that share the grammar's matcher and masks must run on one thread.
 wick_status shelf_take(grammar_shelf *shelf, memory_gate *memory, const tokenizer *tokens,
                        const wick_grammar *wanted, constraint **out, wick_error *error);
 void shelf_give_back(grammar_shelf *shelf, memory_gate *memory, constraint *constraint);

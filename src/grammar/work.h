@@ -60,7 +60,7 @@ void work_begin(grammar_work *work, memory_gate *memory);
 // Sets the limits. If slice_steps is 0, the initial value, there are no pauses.
 void work_limit(grammar_work *work, const grammar_limits *limits, uint64_t slice_steps);
 void work_end(grammar_work *work);
-// Must be called after a pause, and before the first slice.
+// Begins a slice. Must be called after a pause, and before the first slice.
 void work_resume(grammar_work *work);
 static inline bool work_is_paused(const grammar_work *work) { return work->status == WICK_E_BUSY; }
 // Called between two parts of lasting work. Returns true after a failure; the end of the slice

@@ -65,7 +65,7 @@ uint32_t kv_pool_pages_free(const kv_pool *pool);
 // Returns the number of free pages, plus idle pages of the prefix cache, plus pages by which the
 // pool may still grow.
 uint32_t kv_pool_pages_available(const kv_pool *pool);
-// Returns NULL for an id that is out of range. Used for diagrams of the pool.
+// Returns a page, or NULL for an id that is out of range. Used for diagrams of the pool.
 const kv_page *kv_pool_page(const kv_pool *pool, kv_page_id page);
 // Returns the bytes of a page in use [page_bytes].
 uint8_t *kv_page_bytes(const kv_pool *pool, kv_page_id page);

@@ -56,7 +56,7 @@ void kv_open_share(const kv_pool *pool, const kv_seq *from, kv_seq *to);
 void kv_open_end(const kv_pool *pool, kv_seq *seq);
 // Forgets pages that are no longer in the table.
 void kv_open_forget(const kv_pool *pool, kv_seq *seq);
-// Called when a page of the table was replaced.
+// Called when a page of the table was replaced: assigns its F16 keys to the new page.
 void kv_open_move(kv_seq *seq, kv_page_id from, kv_page_id to);
 // Returns all layers of a page's F16 keys, or NULL if the page is not open.
 uint8_t *kv_open_find(const kv_pool *pool, const kv_seq *seq, kv_page_id page);

@@ -52,7 +52,7 @@ typedef struct prefix_entry {
 void prefix_entry_init(prefix_entry *entry, prefix_hash_t hash, uint32_t token_count,
                        kv_page_id page);  // one user, tick 0
 void prefix_entry_retain(prefix_entry *entry);
-// Sets *is_idle if this was the last user. WICK_E_ARG if the entry has no users.
+// Removes a user. Sets *is_idle if this was the last user. WICK_E_ARG if the entry has no users.
 wick_status prefix_entry_release(prefix_entry *entry, bool *is_idle);
 
 typedef struct prefix_stats {

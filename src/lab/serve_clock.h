@@ -13,7 +13,7 @@ typedef struct serve_clock {
   uint64_t start_us, skipped_us;
 } serve_clock;
 
-// Returns false if the host does not report the CPU time of a thread.
+// Starts the clock. Returns false if the host does not report the CPU time of a thread.
 bool serve_clock_start(serve_clock *clock, uint32_t kind);
 // Returns the microseconds since the start. CPU time is the time of this thread plus the waits of
 // serve_clock_wait.

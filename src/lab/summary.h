@@ -71,7 +71,7 @@ enum {
 typedef struct bench_stop {
   uint32_t stable_checks;  // consecutive stable checks; initially 0
 } bench_stop;
-// Called after each sample.
+// Returns whether sampling should stop. Called after each sample.
 bool bench_should_stop(bench_stop *stop, const double *samples, size_t count);
 
 // Returns the percentage of the allocated KV bytes that no token uses; 0 if nothing is allocated.

@@ -84,7 +84,7 @@ typedef struct synth_tensor {
   float deviation;  // standard deviation of matrix values; half the range of other values
 } synth_tensor;
 
-// Return NULL for an unknown name or index; `index` counts from 0.
+// Find a shape or a mix. Return NULL for an unknown name or index; `index` counts from 0.
 const synth_shape *synth_find_shape(const char *name);
 const synth_mix *synth_find_mix(const char *name);
 const synth_shape *synth_shape_at(uint32_t index);

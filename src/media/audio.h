@@ -27,7 +27,7 @@ typedef struct audio_kind {
   vision_kind rules;  // of the transformer, which has no positions and no rotation
 } audio_kind;
 
-// Returns NULL for an unknown type.
+// Returns the encoder with this name, or NULL for an unknown type.
 const audio_kind *audio_kind_find(gguf_string name);
 
 typedef struct conformer_layer {

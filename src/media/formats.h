@@ -22,8 +22,8 @@ typedef struct wav_file {
   uint64_t count;  // samples per channel
 } wav_file;
 
-// Returns NULL, or a description of the error. Supports files with 16-bit integers and with 32-bit
-// floats.
+// Parses a WAV file. Returns NULL, or a description of the error. Supports files with 16-bit
+// integers and with 32-bit floats.
 const char *wav_parse(const uint8_t *bytes, size_t size_bytes, wav_file *out);
 // Returns the mean of the channels of sample `index`, which must be below `count`.
 float wav_sample(const wav_file *wav, uint64_t index);

@@ -97,7 +97,7 @@ typedef struct vision_kind {
   const char *before, *after;  // markers in the prompt, or NULL
 } vision_kind;
 
-// Returns NULL for an unknown type.
+// Returns the encoder with this name, or NULL for an unknown type.
 const vision_kind *vision_kind_find(gguf_string name);
 
 #endif

@@ -65,7 +65,7 @@ void ops_reset(op_records *ops);
 void ops_begin(op_records *ops, pass_kind pass);
 // Called when a paused pass continues, at the beginning of wick_step.
 void ops_resume(op_records *ops);
-// Called when an op has ended and the next one begins.
+// Records an op that has ended. The next op begins.
 void ops_lap(op_records *ops, op_kind op, uint64_t bytes, uint64_t macs);
 
 // Writes {elapsed_s, timer_grain_us, kernels, passes: {prefill: {OP: {count, timed, time_us,

@@ -76,7 +76,7 @@ typedef struct adapter_list {
   uint32_t id_last;
 } adapter_list;
 
-// Returns NULL if there is no adapter with that id.
+// Returns the adapter with this id, or NULL.
 model_adapter *adapter_find(const adapter_list *list, uint32_t id);
 
 // A request's adapters, sorted by fingerprint, without duplicates or scales of 0.

@@ -25,7 +25,7 @@ struct model_family {
                          // key
 };
 
-// Returns NULL if the architecture is not supported.
+// Returns the family of an architecture, or NULL if it is not supported.
 const model_family *family_find(gguf_string name);
 
 // Adds the next layer. The model takes ownership of the blocks; a block is NULL if creating it has

@@ -15,7 +15,7 @@ typedef struct quantize_mix {
   ggml_type more;      // of the layers and tensors that get more bits in a mix
 } quantize_mix;
 
-// Returns NULL if there is no mix with that name (case is ignored) or index.
+// Return the mix with a name (case is ignored) or an index, or NULL.
 const quantize_mix *quantize_find_mix(const char *name);
 const quantize_mix *quantize_mix_at(uint32_t index);
 

@@ -42,7 +42,8 @@ void quantizer_destroy(quantizer *quantizer);
 // file), WICK_E_NONFINITE (a weight that is not finite or does not fit), WICK_E_NOMEM, WICK_E_IO.
 wick_status quantizer_feed(quantizer *quantizer, const void *bytes, size_t size_bytes,
                            wick_error *error);
-// Called when the old file has ended. WICK_E_TRUNCATED if tensors are missing.
+// Completes the new file. Called when the old file has ended. WICK_E_TRUNCATED if tensors are
+// missing.
 wick_status quantizer_finish(quantizer *quantizer, wick_error *error);
 
 #endif

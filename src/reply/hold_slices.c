@@ -17,7 +17,7 @@ static const reply_form *form_of(const hold *h, uint32_t form) {
   return hold_uses(h, form) ? &REPLY_FORMS[form] : NULL;
 }
 
-// Returns false after a failure, or at the end of a slice.
+// Builds the rules of arguments. Returns false after a failure, or at the end of a slice.
 static bool build_arguments(hold_job *job) {
   hold *h = &job->now;
   grammar_work *work = job->builder.work;

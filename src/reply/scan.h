@@ -26,7 +26,7 @@ typedef struct json_scan {
 } json_scan;
 
 void scan_begin(json_scan *scan);
-// Returns STEP_BEFORE only after a number.
+// Processes a byte of the value. Returns STEP_BEFORE only after a number.
 reply_step scan_step(json_scan *scan, uint8_t byte);
 // Whether text is one JSON value, which white space may surround. `first` is its first byte.
 bool scan_holds(const uint8_t *text, size_t size_bytes, uint8_t *first);
@@ -37,7 +37,8 @@ typedef struct json_unescape {
   uint32_t code, high;
 } json_unescape;
 
-// Returns STEP_DONE at the closing quotation mark. Writes 0 to 4 bytes.
+// Decodes a byte of the string: writes 0 to 4 bytes. Returns STEP_DONE at the closing quotation
+// mark.
 reply_step unescape_step(json_unescape *string, uint8_t byte, uint8_t out[4], size_t *count);
 
 // Writes a byte as in a JSON string: 1 to 6 bytes.

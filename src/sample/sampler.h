@@ -95,8 +95,8 @@ bool stop_matcher_feed(stop_matcher *matcher, const char *bytes, size_t size_byt
 // Whether one of the stop strings equals this text; *stop_index is its index.
 bool stop_matcher_has(const stop_matcher *matcher, const uint8_t *text, size_t size_bytes,
                       uint32_t *stop_index);
-// Called if generation ended for a reason other than a stop string. out receives the text that was
-// held back (less than WICK_STOP_BYTES_MAX). The matcher is then reset.
+// Called if generation ended for a reason other than a stop string: `out` receives the text that
+// was held back (less than WICK_STOP_BYTES_MAX). The matcher is then reset.
 size_t stop_matcher_flush(stop_matcher *matcher, char *out);
 
 #endif

@@ -28,7 +28,7 @@ typedef struct sampler_plan {
   uint32_t dry_last;      // number of tokens; 0: no DRY
 } sampler_plan;
 
-// Returns the same errors as sampler_create.
+// Checks the settings. Returns the errors of sampler_create.
 wick_status settings_check(const wick_sampling *config, uint32_t vocab, wick_error *error);
 // Plans the steps. The settings must have been checked.
 void settings_plan(const wick_sampling *config, uint32_t vocab, sampler_plan *plan);

@@ -32,7 +32,7 @@ void drafter_destroy(drafter *drafter);  // NULL does nothing
 // needs more pages.
 uint32_t drafter_propose(drafter *drafter, uint32_t request, const int32_t *tokens, uint32_t count,
                          uint32_t most, int32_t *out);
-// Must be called when the request has ended.
+// Frees the slot of a request. Must be called when the request has ended.
 void drafter_forget(drafter *drafter, uint32_t request);
 // Returns how often the drafter could not continue: no pages, no memory, the end of its context, or
 // values that are not finite. The request then decodes without proposals.

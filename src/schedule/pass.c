@@ -454,7 +454,7 @@ static void put_token(scheduler *scheduler, const request *request, const sample
              choice->top_count, request->shown, shown_bytes);
 }
 
-// Returns false if this ends the request.
+// Adds a chosen token to the request. Returns false if this ends the request.
 static bool take_choice(scheduler *scheduler, request *request, const sampler_choice *choice) {
   size_t shown_bytes;
   const uint32_t tokens_before = request->tokens_out;
@@ -512,7 +512,7 @@ static wick_status choose_token(request *request, const float *logits, sampler_c
                       error);
 }
 
-// Returns false if this ends the request.
+// Samples from a row of logits. Returns false if this ends the request.
 static bool sample_row(scheduler *scheduler, request *request, const float *logits) {
   sampler_choice choice;
   wick_error error;
@@ -549,8 +549,8 @@ static void count_jumped(request *request) {
   request->jump_unread = unread > 1 ? unread : 0;
 }
 
-// Called after a row is sampled: the next rows are used as long as their tokens match the sampled
-// tokens.
+// Compares proposals after a row is sampled: the next rows are used as long as their tokens match
+// the sampled tokens.
 static void check_proposals(scheduler *scheduler, request *request, uint32_t position) {
   for (uint32_t at = position + 1; at < request->tokens_count; at++) {
     if (!speculation_accepts(&request->speculation, request->tokens[at])) {

@@ -45,7 +45,7 @@ void predictor_read(predictor *predictor, uint32_t request, const int32_t *token
 // last one that was processed, or if values are not finite. Allocates nothing.
 uint32_t predictor_propose(predictor *predictor, uint32_t request, const int32_t *tokens,
                            uint32_t count, uint32_t most, int32_t *out);
-// Called when the request has ended.
+// Frees the slot of a request. Called when the request has ended.
 void predictor_forget(predictor *predictor, uint32_t request);
 // Returns how often values were not finite.
 uint64_t predictor_failures(const predictor *predictor);

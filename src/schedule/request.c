@@ -409,8 +409,8 @@ uint32_t request_fitting_tokens(request *request, const tokenizer *tokenizer, co
   return fitting;
 }
 
-// Returns false if the grammar cannot continue. request->piece is unused until the token's text is
-// written.
+// Advances the grammar past a token. Returns false if the grammar cannot continue. request->piece
+// is unused until the token's text is written.
 static bool go_on_in_grammar(request *request, const tokenizer *tokenizer, int32_t token) {
   if (request->constraint == NULL) return true;
   return matcher_take_token(&request->matcher, tokenizer, token, (uint8_t *)request->piece) &&

@@ -121,7 +121,7 @@ bool cached_evict_state(seq_store *store);
 // Grows the list of entries, so that keeping the states of `entries` more entries allocates
 // nothing.
 void cached_reserve(seq_store *store, uint32_t entries);
-// Called when the prefix cache has removed an entry.
+// Called when the prefix cache has removed an entry: frees its pages and its state.
 void cached_removed(void *context, prefix_id id);
 // Returns the data of an entry that cache records contain in addition to its page; NULL: nothing.
 const prefix_parts *cached_parts(seq_store *store);

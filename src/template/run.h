@@ -146,7 +146,7 @@ jinja_value jinja_filter(jinja_run *run, const jinja_string *name, jinja_value i
                          const jinja_arguments *arguments);
 bool jinja_test(jinja_run *run, const jinja_string *name, jinja_value input,
                 const jinja_arguments *arguments);
-// Returns false if there is no function of this name.
+// Finds a global function. Returns false if there is no function with this name.
 bool jinja_find_function(const jinja_string *name, jinja_value *function);
 // Returns the numbers from `start` up to, but excluding, `stop`.
 jinja_value jinja_range(jinja_run *run, int64_t start, int64_t stop, int64_t step);

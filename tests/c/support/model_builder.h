@@ -72,7 +72,8 @@ void builder_free(model_builder *builder);
 // tensor, regardless of its offset.
 memory_file builder_write(const model_builder *builder);
 
-// Return NULL if the key does not exist, or if there is no space for another entry.
+// Find or add an entry. Return NULL if the key does not exist, or if there is no space for another
+// entry.
 built_value *builder_find(model_builder *builder, const char *key);
 built_value *builder_put(model_builder *builder, const char *key, uint32_t type);
 void builder_remove(model_builder *builder, const char *key);

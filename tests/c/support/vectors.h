@@ -17,7 +17,7 @@ typedef struct vectors {
   size_t size_bytes;
 } vectors;
 
-// Returns false if there is no shared folder, or after a failed check.
+// Opens a file. Returns false if there is no shared folder, or after a failed check.
 static inline bool vectors_open(vectors *v, const char *name) {
   memset(v, 0, sizeof *v);
   const char *path = check_shared(name);
