@@ -154,7 +154,7 @@ wick_status kv_seq_tokens_set(kv_pool *pool, kv_seq_id seq, uint32_t tokens, wic
 // earlier position), and frees the pages that become empty. WICK_E_RANGE if `tokens` exceeds the
 // stored count, or if tokens that its next position needs have left the window.
 wick_status kv_seq_truncate(kv_pool *pool, kv_seq_id seq, uint32_t tokens, wick_error *error);
-// Returns whether kv_seq_truncate can cut the sequence at that position.
+// Returns whether kv_seq_truncate can cut the sequence at `tokens`.
 bool kv_seq_can_truncate(const kv_pool *pool, kv_seq_id seq, uint32_t tokens);
 // Returns the position where kv_seq_truncate would end the sequence: `tokens`, or the first
 // position of the page if that page was encoded and cannot be opened again (kv/open.h).

@@ -140,7 +140,7 @@ wick_status media_feed_image(const media_model *model, media_prepared *prepared,
 // Continues to resize for a few milliseconds, after the last row has been fed.
 wick_status media_resize(const media_model *model, const media_plan *plan, media_prepared *prepared,
                          bool *is_done, wick_error *error);
-// Performs all of the steps above. WICK_E_NOMEM.
+// Performs all steps from media_begin_image to media_resize. WICK_E_NOMEM.
 wick_status media_prepare(const media_model *model, const media_plan *plan, image_view image,
                           media_prepared *out, wick_error *error);
 void media_prepared_free(memory_gate *memory, media_prepared *prepared);  // zeros are allowed

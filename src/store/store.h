@@ -89,7 +89,7 @@ void store_free(seq_store *store, kv_seq_id seq);
 wick_status store_fork(seq_store *store, kv_seq_id seq, kv_seq_id *child, wick_error *error);
 // Returns the number of stored tokens, which is the position of the next one.
 uint32_t store_tokens(const seq_store *store, kv_seq_id seq);
-// Whether the sequence can be truncated there without recomputing tokens.
+// Returns whether store_truncate can end the sequence at `tokens` exactly.
 bool store_can_cut_at(const seq_store *store, kv_seq_id seq, uint32_t tokens);
 // Truncates the sequence at `tokens`, or at the nearest possible position before it, and frees
 // later pages. Returns the new end.
