@@ -47,7 +47,7 @@ export class MessageList {
     message.tool_calls.push({ id, type: 'function', function: { name, arguments: args } });
   }
 
-  /** @param {string} id of a call @param {string} content */
+  /** @param {string} id of a call @param {Message['content']} content */
   answer(id, content) {
     this.#endTurn();
     this.#messages.push({ role: 'tool', tool_call_id: id, content });

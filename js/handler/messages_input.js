@@ -81,8 +81,9 @@ const textOf = (blocks) =>
     .map(({ text }) => text)
     .join('\n');
 
-/** @param {any[]} blocks @param {string} at */
-function partsOf(blocks, at) {
+/** @param {any[]} blocks @param {string} at @returns {Message['content']} parts if there are images */
+function contentOf(blocks, at) {
+  if (ofType(blocks, 'image').length === 0) return textOf(blocks);
   /** @type {import('./message_list.js').Part[]} of texts and images, in order */
   const parts = [];
   for (const [index, { type, text, source }] of blocks.entries()) {
@@ -113,11 +114,11 @@ function takeUser(
   const blocks = blocksOf(content, at, ['text', 'image', 'tool_result']);
   for (const [index, block] of blocks.entries()) {
     if (block.type !== 'tool_result') continue;
-    const result = blocksOf(block.content ?? '', `${at}[${index}].content`, ['text']);
-    list.answer(block.tool_use_id, textOf(result));
+    const inside = `${at}[${index}].content`;
+    const result = blocksOf(block.content ?? '', inside, ['text', 'image']);
+    list.answer(block.tool_use_id, contentOf(result, inside));
   }
-  if (ofType(blocks, 'image').length > 0) list.say('user', partsOf(blocks, at));
-  else if (ofType(blocks, 'text').length > 0) list.say('user', textOf(blocks));
+  if (blocks.some(({ type }) => type !== 'tool_result')) list.say('user', contentOf(blocks, at));
 }
 
 /** @type {Record<string, typeof takeUser>} */

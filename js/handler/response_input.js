@@ -69,7 +69,7 @@ const takers = {
     if ((item.output ?? undefined) === undefined) {
       throw invalidField(`${at}.output`, `${at} has no output`);
     }
-    conversation.answer(item.call_id, textOf(item.output, `${at}.output`));
+    conversation.answer(item.call_id, contentOf(item.output, `${at}.output`));
   },
   // A tool of this type is left out; its earlier calls become calls of a function that takes a
   // string.

@@ -303,6 +303,34 @@ describe('tool calls', () => {
     assert.equal(last.usage.output_tokens, 5);
   });
 
+  test('a tool result may contain images', async () => {
+    const { asked, engineOf } = madeUp();
+    const { client, post } = serverOf(engineOf({ content: 'A fox.' }, [], 'stop'));
+    const use = { type: 'tool_use', id: 'a', name: 'look', input: {} };
+    const messagesWith = (/** @type {any} */ ...content) => [
+      { role: 'user', content: 'Look.' },
+      { role: 'assistant', content: [use] },
+      { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'a', content }] },
+    ];
+    const source = { type: 'base64', media_type: 'image/png', data: 'iVBO' };
+    const text = { type: 'text', text: 'Seen:' };
+    await client.messages.create({
+      ...body,
+      messages: /** @type {any} */ (messagesWith(text, { type: 'image', source })),
+    });
+    const image = { type: 'image_url', image_url: { url: 'data:image/png;base64,iVBO' } };
+    const wanted = { role: 'tool', tool_call_id: 'a', content: [text, image] };
+    assert.deepEqual(asked[0].messages.at(-1), wanted);
+    const far = { type: 'url', url: 'https://a.test/b.png' };
+    const refused = await post({
+      ...body,
+      messages: messagesWith(text, { type: 'image', source: far }),
+    });
+    const { error } = /** @type {any} */ (await refused.json());
+    assert.equal(refused.status, 400);
+    assert.match(error.message, /messages\[2\]\.content\[0\]\.content\[1\]/);
+  });
+
   test('images are parts of the message, in order', async () => {
     const { asked, engineOf } = madeUp();
     const { client } = serverOf(engineOf({ content: 'A fox.' }, [], 'stop'));

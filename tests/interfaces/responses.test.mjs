@@ -250,6 +250,21 @@ describe('OpenAI’s client', () => {
   });
 });
 
+test('the output of a call may contain images', async () => {
+  const { asked, engineOf } = madeUp();
+  const { client } = serverOf(engineOf({ content: 'A fox.' }, [], 'stop'));
+  const image_url = 'data:image/png;base64,iVBO';
+  const output = [{ type: 'input_image', image_url }];
+  const input = [
+    { role: 'user', content: 'Look.' },
+    { type: 'function_call', call_id: 'a', name: 'look', arguments: '{}' },
+    { type: 'function_call_output', call_id: 'a', output },
+  ];
+  await client.responses.create(any({ model: 'any', input }));
+  const content = [{ type: 'image_url', image_url: { url: image_url } }];
+  assert.deepEqual(asked[0].messages.at(-1), { role: 'tool', tool_call_id: 'a', content });
+});
+
 test('images are parts of the message', async () => {
   const { asked, engineOf } = madeUp();
   const { client, post } = serverOf(engineOf({ content: 'A fox.' }, [], 'stop'));
