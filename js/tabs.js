@@ -1,3 +1,3 @@
 // js/tabs.js — loaded by `wick-llm` for an engine that is shared between tabs.
 
-export { canShare, TabThread } from './tabs/tab_thread.js';
+export { join, TabThread } from './tabs/tab_thread.js';

@@ -97,15 +97,14 @@ export class EngineConnection {
    * Starts the engine's worker. Its helpers start when it is ready or has been loading for a while: with few cores,
    * they would slow down the start. The engine uses a helper as soon as it has started.
    * @param {import('./start_worker.js').WorkerOption} option
+   * @param {import('./start_worker.js').SpareThread} [spare] the engine's worker, if it was started before
    */
-  startWorker(option) {
-    this.#startThread = () =>
-      startThread(
-        option,
-        (message) => this.#receive(message),
-        (reason, cause) => this.#crash(reason, cause),
-      );
-    this.#threads.push(countPosts(this.#startThread()));
+  startWorker(option, spare) {
+    const onMessage = (/** @type {FromWorker} */ message) => this.#receive(message);
+    const onEnd = (/** @type {string} */ reason, /** @type {unknown} */ cause) =>
+      this.#crash(reason, cause);
+    this.#startThread = () => startThread(option, onMessage, onEnd);
+    this.#threads.push(countPosts(spare?.take(onMessage, onEnd) ?? this.#startThread()));
     globalThis.addEventListener?.('pagehide', this.#leave);
   }
 

@@ -30,6 +30,51 @@ export function startThread(option, onMessage, onEnd) {
     : adaptNode(worker, onMessage, onEnd);
 }
 
+/** A worker that was started before it is known whether it is needed. */
+export class SpareThread {
+  /** @type {Thread | undefined} */
+  #thread;
+  /** @type {(message: any) => void} */
+  #onMessage = () => {};
+  /** @type {[reason: string, cause?: unknown] | undefined} */
+  #ended;
+  /** @type {(reason: string, cause?: unknown) => void} */
+  #onEnd = (...ended) => {
+    this.#ended = ended;
+  };
+
+  /** @param {WorkerOption} option */
+  constructor(option) {
+    this.#thread = startThread(
+      option,
+      (message) => this.#onMessage(message),
+      (...ended) => this.#onEnd(...ended),
+    );
+  }
+
+  /**
+   * @param {(message: any) => void} onMessage
+   * @param {(reason: string, cause?: unknown) => void} onEnd is also called if it has failed already
+   * @returns {Thread | undefined} undefined if it was taken or dropped before
+   */
+  take(onMessage, onEnd) {
+    const thread = this.#thread;
+    this.#thread = undefined;
+    if (!thread) return undefined;
+    this.#onMessage = onMessage;
+    this.#onEnd = onEnd;
+    const ended = this.#ended;
+    if (ended) queueMicrotask(() => onEnd(...ended));
+    return thread;
+  }
+
+  /** Terminates the worker, unless it was taken. */
+  drop() {
+    this.#thread?.terminate();
+    this.#thread = undefined;
+  }
+}
+
 /**
  * @param {Thread} thread
  * @returns {Thread} the same worker, which counts its posts if memory can be shared

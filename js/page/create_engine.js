@@ -5,10 +5,11 @@ import { onAbort } from '../base/abort_signals.js';
 import { abortError, throwIfAborted, WickError } from '../base/errors.js';
 import { defaultThreads, hasSharedMemory, mostThreads } from '../base/host_features.js';
 import { EngineConnection } from '../connection/engine_connection.js';
+import { SpareThread } from '../connection/start_worker.js';
 import { isThreaded } from '../wasm/wasm_module.js';
 import { keptSource, mmprojSource, namedSource } from './caching_source.js';
 import { Engine } from './engine.js';
-import { findModules } from './engine_modules.js';
+import { findModules, isAddress } from './engine_modules.js';
 import { checkEngineNames, checkThreads, configOf, sharedNameOf } from './engine_options.js';
 import { infoOf } from './engine_reports.js';
 import { loadTabs } from './later.js';
@@ -83,22 +84,31 @@ export async function createEngine(options) {
       model: await keptSource(options, from, reports),
       mmproj: mmproj && (await keptSource(options, mmproj, reports)),
     });
-    const start = (/** @type {EngineConnection} */ own) =>
-      startEngine(own, options, config, locate);
+    /** @param {EngineConnection} own @param {SpareThread} [spare] */
+    const start = (own, spare) => startEngine(own, options, config, locate, spare);
     connection.decoders = { decodeImage: options.decodeImage };
     const load = async () => {
       if (shared === undefined) return start(connection);
-      // the compilation takes as long as the tabs need to agree; a follower may lead later
+      // the worker starts while the tabs agree; a follower may lead later
       if (options.wasm === undefined) findModules(options, wanted).catch(() => {});
-      const { canShare, TabThread } = await loadTabs();
-      const isPossible = await canShare();
-      connection.check(); // the caller may have aborted in the meantime
-      if (!isPossible) return start(connection);
-      return connection.share(
-        (onMessage) => new TabThread(shared, start, onMessage, EngineConnection),
-        // its errors are reported to the page, not to a call
-        ({ sharing }) => sharing === 'leader' && queueMicrotask(() => options.onLead?.()),
-      );
+      const spare = startSpare(options.worker);
+      try {
+        const { join, TabThread } = await loadTabs();
+        const member = await join(shared);
+        if (connection.isEnded) member?.end.abort(); // the caller has aborted in the meantime
+        connection.check();
+        if (!member) return await start(connection, spare);
+        return await connection.share(
+          (onMessage) => {
+            const lead = (/** @type {EngineConnection} */ own) => start(own, spare);
+            return new TabThread(shared, member, lead, onMessage, EngineConnection);
+          },
+          // its errors are reported to the page, not to a call
+          ({ sharing }) => sharing === 'leader' && queueMicrotask(() => options.onLead?.()),
+        );
+      } finally {
+        spare?.drop();
+      }
     };
     return new Engine(connection, infoOf(await Promise.race([load(), aborted])));
   } catch (error) {
@@ -111,14 +121,29 @@ export async function createEngine(options) {
 }
 
 /**
+ * @param {EngineOptions['worker']} worker
+ * @returns {SpareThread | undefined} undefined if the caller makes the worker, or it cannot be
+ * started, which is reported once it is needed
+ */
+function startSpare(worker) {
+  if (worker && !isAddress(worker)) return undefined;
+  try {
+    return new SpareThread(worker);
+  } catch {
+    return undefined;
+  }
+}
+
+/**
  * @param {EngineConnection} connection
  * @param {EngineOptions} options
  * @param {import('../wasm/engine_records.js').NativeConfig} config
  * @param {Locate} locate
+ * @param {SpareThread} [spare]
  * @returns {Promise<object>}
  */
-async function startEngine(connection, options, config, locate) {
-  connection.startWorker(options.worker);
+async function startEngine(connection, options, config, locate, spare) {
+  connection.startWorker(options.worker, spare);
   const found = locate();
   found.catch(() => {}); // loadEngine throws this error
   try {

@@ -62,7 +62,7 @@ function ownModule(build) {
 }
 
 /** @param {unknown} option @returns {option is string | URL} */
-const isAddress = (option) => typeof option === 'string' || option instanceof URL;
+export const isAddress = (option) => typeof option === 'string' || option instanceof URL;
 
 /**
  * @param {string | URL} address

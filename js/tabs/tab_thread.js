@@ -19,23 +19,31 @@ import { Hub, leaderGone, sessionOf } from './shared_engine.js';
  * @typedef {{message: ToWorker, received: number, acknowledged: number, repeated: number}} Open
  */
 
+/** A tab that takes part: `id` is its name, and aborting `end` releases its lock. @typedef {{id: string, end: AbortController}} Member */
+
+/** @param {string} name of the engine @param {string} id @returns {string} the name of the tab's channel, and of the lock that it holds while it exists */
+const nameOf = (name, id) => `${name} ${id}`;
+
 /**
- * Returns whether tabs can share an engine. False in Node, which has no tabs, and where locks and
- * channels would keep the process alive. A page whose storage is blocked (by the user or a sandbox)
- * has these interfaces, but they reject every call.
- * @returns {Promise<boolean>}
+ * Acquires this tab's lock.
+ * @param {string} name of the engine
+ * @returns {Promise<Member | undefined>} undefined if tabs cannot share an engine: in Node, which
+ * has no tabs, and where locks and channels would keep the process alive, and in a page whose
+ * storage is blocked (by the user or a sandbox), where these interfaces reject every call
  */
-export async function canShare() {
+export async function join(name) {
   const { locks } = globalThis.navigator ?? {};
-  if (typeof locks?.request !== 'function' || typeof BroadcastChannel !== 'function') return false;
-  if (globalThis.process?.versions?.node !== undefined) return false;
+  if (typeof locks?.request !== 'function' || typeof BroadcastChannel !== 'function')
+    return undefined;
+  if (globalThis.process?.versions?.node !== undefined) return undefined;
+  const member = { id: crypto.randomUUID(), end: new AbortController() };
   try {
-    const name = `wick-llm ${crypto.randomUUID()}`;
-    new BroadcastChannel(name).close();
-    await locks.request(name, () => {});
-    return true;
+    const own = nameOf(name, member.id);
+    new BroadcastChannel(own).close();
+    await hold(own, member.end.signal);
+    return member;
   } catch {
-    return false;
+    return undefined;
   }
 }
 
@@ -57,27 +65,29 @@ const TAKE_OVER_MS = 12_000;
  */
 function hold(name, signal, { steal = false, onLost = () => {} } = {}) {
   return new Promise((settle, fail) => {
+    let isHeld = false;
     const held = () =>
       new Promise((release) => {
         if (signal.aborted) return release(undefined);
         signal.addEventListener('abort', release);
+        isHeld = true;
         settle();
       });
     navigator.locks.request(name, steal ? { steal } : { signal }, held).catch((error) => {
       fail(error);
-      if (!signal.aborted) onLost();
+      if (isHeld && !signal.aborted) onLost();
     });
   });
 }
 
 /** @implements {Thread} */
 export class TabThread {
-  #id = crypto.randomUUID();
+  #id;
   #name;
   #load;
   #onMessage;
   #Connection;
-  #end = new AbortController();
+  #end;
   /** The channel where leaders and clients announce themselves. */
   #hall;
   /** The channel between this client and its leader. */
@@ -102,37 +112,28 @@ export class TabThread {
 
   /**
    * @param {string} name the engine's name, the same for all tabs of the origin
+   * @param {Member} member this tab
    * @param {(connection: import('../connection/engine_connection.js').EngineConnection) => Promise<object>} load called when this tab becomes the leader
    * @param {(message: FromWorker) => void} onMessage
    * @param {import('./shared_engine.js').ConnectionClass} Connection of the engine
    */
-  constructor(name, load, onMessage, Connection) {
+  constructor(name, { id, end }, load, onMessage, Connection) {
     this.#name = name;
+    this.#id = id;
+    this.#end = end;
     this.#load = load;
     this.#onMessage = onMessage;
     this.#Connection = Connection;
     this.#hall = new BroadcastChannel(name);
     this.#hall.onmessage = ({ data }) => this.#hear(data);
-    this.#channel = new BroadcastChannel(this.#nameOf(this.#id));
+    this.#channel = new BroadcastChannel(nameOf(name, id));
     this.#channel.onmessage = ({ data }) => {
       if (!isClientName(data?.leader) || !isFromLeader(data.message)) return;
       this.#receive(data.leader, data.message);
     };
-    this.#enter().catch((error) => {
-      if (!this.#end.signal.aborted) onMessage({ type: 'failed', error: toPlainError(error) });
+    this.#wait().catch((error) => {
+      if (!end.signal.aborted) onMessage({ type: 'failed', error: toPlainError(error) });
     });
-  }
-
-  /** @param {string} client @returns {string} the name of its channel, and of the lock that it holds while it exists */
-  #nameOf(client) {
-    return `${this.#name} ${client}`;
-  }
-
-  async #enter() {
-    const { signal } = this.#end;
-    await hold(this.#nameOf(this.#id), signal);
-    if (signal.aborted) return;
-    await this.#wait();
   }
 
   /** Follows the leader until this tab becomes the leader. */
@@ -246,7 +247,7 @@ export class TabThread {
   /** @param {Hub} hub @param {string} client */
   #admit(hub, client) {
     if (this.#channels.has(client)) return;
-    const channel = new BroadcastChannel(this.#nameOf(client));
+    const channel = new BroadcastChannel(nameOf(this.#name, client));
     this.#channels.set(client, channel);
     channel.onmessage = ({ data }) => {
       if (isToLeader(data?.message)) hub.receive(client, data.message);
@@ -259,7 +260,7 @@ export class TabThread {
       this.#channels.delete(client);
     };
     const { signal } = this.#end;
-    navigator.locks.request(this.#nameOf(client), { signal }, gone).catch(() => {});
+    navigator.locks.request(nameOf(this.#name, client), { signal }, gone).catch(() => {});
   }
 
   // ---- following (a leader follows itself) ----

@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import { EventEmitter } from 'node:events';
 import { describe, test } from 'node:test';
 import { EngineConnection } from '../../js/connection/engine_connection.js';
-import { countPosts, startThread } from '../../js/connection/start_worker.js';
+import { countPosts, SpareThread, startThread } from '../../js/connection/start_worker.js';
 import { logListeners, pretend } from '../support/pretend.mjs';
 
 const any = (/** @type {unknown} */ value) => /** @type {any} */ (value);
@@ -174,6 +174,36 @@ describe('in a page', () => {
     assert.equal(worker.isEnded, false);
     await thread.terminate();
     assert.equal(worker.isEnded, true);
+  });
+
+  test('a spare worker is taken once, or dropped; failures are kept until then', async (t) => {
+    inPage(t);
+    /** @type {any[]} */
+    const log = [];
+    const spare = new SpareThread(undefined);
+    const [worker] = PageWorker.made;
+    worker.emit('message', { data: 'early' });
+    worker.emit('error', { message: 'broke', error: null });
+    const thread = spare.take(
+      (message) => log.push(message),
+      (...ended) => log.push(ended),
+    );
+    assert.deepEqual(log, []);
+    await turn();
+    assert.deepEqual(log, [['broke', undefined]]);
+    worker.emit('message', { data: 'late' });
+    worker.emit('error', { message: 'again', error: null });
+    assert.deepEqual(log.slice(1), ['late', ['again', undefined]]);
+    assert.equal(spare.take(assert.fail, assert.fail), undefined);
+    spare.drop();
+    assert.equal(worker.isEnded, false);
+    await thread?.terminate();
+    assert.equal(worker.isEnded, true);
+    const unused = new SpareThread(undefined);
+    unused.drop();
+    assert.equal(PageWorker.made[1].isEnded, true);
+    assert.equal(unused.take(assert.fail, assert.fail), undefined);
+    await later(); // the policy's listeners are removed
   });
 
   const page = "The page's Content Security Policy";

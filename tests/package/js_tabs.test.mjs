@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import { EventEmitter } from 'node:events';
 import { after, before, describe, test } from 'node:test';
 import { EngineConnection } from '../../js/connection/engine_connection.js';
-import { canShare, TabThread } from '../../js/tabs/tab_thread.js';
+import { join, TabThread } from '../../js/tabs/tab_thread.js';
 import { TestLocks } from '../support/locks.mjs';
 import { waitUntil } from '../support/package.mjs';
 
@@ -72,7 +72,7 @@ function openTabs(t) {
     };
     const connection = new EngineConnection(() => {});
     const ready = connection.share(
-      (onMessage) => new TabThread(name, load, onMessage, EngineConnection),
+      (onMessage) => new TabThread(name, memberOf(name), load, onMessage, EngineConnection),
       (info) => again.push(info),
     );
     ready.catch(() => {});
@@ -81,6 +81,15 @@ function openTabs(t) {
     return tab;
   };
   return { open, name };
+}
+
+/** @param {string} name of the engine @returns a tab whose lock is requested, as by join */
+function memberOf(name) {
+  const member = { id: crypto.randomUUID(), end: new AbortController() };
+  const untilEnd = () =>
+    new Promise((release) => member.end.signal.addEventListener('abort', release));
+  navigator.locks.request(`${name} ${member.id}`, untilEnd);
+  return member;
 }
 
 /** @param {() => any} found */
@@ -122,14 +131,16 @@ describe('whether tabs can share', () => {
   const locks = new TestLocks();
 
   /** @param {{process?: any, navigator?: any, BroadcastChannel?: any}} host */
-  async function canShareIn(host) {
+  async function canJoinIn(host) {
     const { navigator } = globalThis;
     const all = { process: undefined, navigator: { locks }, BroadcastChannel: Channel, ...host };
     for (const [name, value] of Object.entries(all)) {
       Object.defineProperty(globalThis, name, { value, configurable: true, writable: true });
     }
     try {
-      return await canShare();
+      const member = await join('engine');
+      member?.end.abort();
+      return member !== undefined;
     } finally {
       const usual = { process: node, navigator, BroadcastChannel: Channel };
       for (const [name, value] of Object.entries(usual)) {
@@ -140,13 +151,13 @@ describe('whether tabs can share', () => {
 
   test('pages with usable locks and channels can; Node cannot', async () => {
     for (const page of [undefined, {}, { versions: {} }]) {
-      assert.equal(await canShareIn({ process: page }), true);
+      assert.equal(await canJoinIn({ process: page }), true);
     }
-    assert.equal(await canShareIn({ process: node }), false);
+    assert.equal(await canJoinIn({ process: node }), false);
     for (const navigator of [undefined, {}, { locks: {} }]) {
-      assert.equal(await canShareIn({ navigator }), false);
+      assert.equal(await canJoinIn({ navigator }), false);
     }
-    assert.equal(await canShareIn({ BroadcastChannel: undefined }), false);
+    assert.equal(await canJoinIn({ BroadcastChannel: undefined }), false);
   });
 
   test('interfaces that throw count as missing', async () => {
@@ -154,8 +165,8 @@ describe('whether tabs can share', () => {
       throw new DOMException('blocked', 'SecurityError');
     };
     const request = async () => refusing();
-    assert.equal(await canShareIn({ navigator: { locks: { request } } }), false);
-    assert.equal(await canShareIn({ BroadcastChannel: refusing }), false);
+    assert.equal(await canJoinIn({ navigator: { locks: { request } } }), false);
+    assert.equal(await canJoinIn({ BroadcastChannel: refusing }), false);
   });
 });
 
@@ -193,7 +204,7 @@ describe('the leader', () => {
     const connections = [1, 2].map(() => new EngineConnection(() => {}));
     const ready = connections.map((connection) =>
       connection.share(
-        (onMessage) => new TabThread(name, load, onMessage, EngineConnection),
+        (onMessage) => new TabThread(name, memberOf(name), load, onMessage, EngineConnection),
         assert.fail,
       ),
     );
@@ -210,8 +221,9 @@ describe('the leader', () => {
     };
     Object.defineProperty(navigator, 'locks', { value: { request }, configurable: true });
     const connection = new EngineConnection(() => {});
+    const member = { id: crypto.randomUUID(), end: new AbortController() };
     const ready = connection.share(
-      (onMessage) => new TabThread(name, () => assert.fail(), onMessage, EngineConnection),
+      (onMessage) => new TabThread(name, member, () => assert.fail(), onMessage, EngineConnection),
       assert.fail,
     );
     await assert.rejects(ready, { message: /no origin/ });

@@ -106,6 +106,11 @@ test('two tabs load one model, and give the same output at the same time as alon
   const tabs = [await newTab(), await newTab()];
   const before = downloads();
   const roles = await Promise.all(tabs.map((tab) => tab.evaluate(open, { model, shared: 'two' })));
+  // each tab starts a worker while the tabs agree; the follower's is ended
+  assert.deepEqual(
+    tabs.map((tab) => /** @type {import('playwright-core').Page} */ (tab).workers().length),
+    roles.map((role) => (role === 'leader' ? 1 : 0)),
+  );
   assert.deepEqual(roles.sort(), ['follower', 'leader']);
   assert.equal(downloads() - before, 1);
   const said = await Promise.all(
