@@ -188,10 +188,10 @@ function noteUsage({ prompt_tokens, prompt_tokens_details }) {
  * @param {Writer[]} writers one for each choice
  * @param {(Ending | undefined)[]} endings receives an entry for each choice that has ended
  * @param {import('./progress_line.js').Live} live
- * @param {() => number} [bytesOf] returns the bytes of weights that are read per token; called
- * when the answer ends, because they may become known only then
+ * @param {() => Promise<number>} [bytesOf] returns the bytes of weights that are read per token;
+ * called when the answer ends
  */
-export async function write(chunks, writers, endings, live, bytesOf = () => 0) {
+export async function write(chunks, writers, endings, live, bytesOf = async () => 0) {
   for await (const { choices, usage, timings, isEarly, held, round } of chunks) {
     if (round) writers[0].call(round);
     for (const { index, delta, finish_reason } of choices) {
@@ -205,7 +205,7 @@ export async function write(chunks, writers, endings, live, bytesOf = () => 0) {
       writers[index].finish();
       if (isEarly) introduce('ahead');
       if (writers.length === 1 && timings && timings.decodeMs > MEASURED_MS_MIN)
-        keepSpeed(bytesOf(), timings.decodeTokensPerSecond);
+        bytesOf().then((bytes) => keepSpeed(bytes, timings.decodeTokensPerSecond));
     }
     if (usage) noteUsage(usage);
   }

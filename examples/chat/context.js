@@ -9,7 +9,7 @@ import { bookSession, hasBook } from './book.js';
 import { note } from './developer.js';
 import { byId } from './dom.js';
 import { introduce } from './introductions.js';
-import { toolsOfPrompt } from './settings.js';
+import { settings, toolsOfPrompt } from './settings.js';
 
 /** @typedef {import('wick-llm').Engine} Engine */
 /** @typedef {import('wick-llm').Session} Session */
@@ -34,6 +34,10 @@ const FILL_AFTER = 0.7;
 const FILL_SHOWN = 0.7;
 /** At this fill level, the page offers to make room. */
 const FILL_OFFER = 0.85;
+
+/** More tokens than usual templates add to a conversation, and to each message. */
+const TEMPLATE_TOKENS = 512;
+const MESSAGE_TOKENS = 32;
 
 const meter = /** @type {HTMLMeterElement} */ (byId('gauge'));
 
@@ -76,13 +80,26 @@ async function findOffer(engine, path, size, isEarly) {
 }
 
 /**
+ * @param {Message[]} path
+ * @returns {number} at least its tokens, unless the template is unusually long: a token has at
+ * least one byte, and a character at most three per UTF-16 unit
+ */
+function tokensAtMost(path) {
+  const texts = messagesOf(path).map(({ content }) => content);
+  if (settings.tools || !texts.every((text) => typeof text === 'string')) return Infinity;
+  return TEMPLATE_TOKENS + texts.reduce((sum, text) => sum + MESSAGE_TOKENS + 3 * text.length, 0);
+}
+
+/**
  * @param {Engine} engine
  * @param {Message[]} path whose last message is the question
- * @returns {Promise<Fit>}
+ * @returns {Promise<Fit>} with an upper bound instead of the tokens if it certainly fits
  */
 export async function measure(engine, path) {
   const { contextSize: size } = await engine.info();
   const answer = answerRoom(size);
+  const most = tokensAtMost(path);
+  if (most + answer <= size) return { tokens: most, size, fits: true, answer };
   const tokens = await count(engine, path);
   const fits = tokens + answer <= size;
   if (fits) return { tokens, size, fits, answer };

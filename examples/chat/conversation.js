@@ -465,15 +465,16 @@ async function ask(parent, content, { system, field, isStart, fold, media = [] }
   if (!field && promptField.value.trim() === content.trim()) setPrompt('');
   if (!field) setAttached([], false);
   const turn = turnOf(question, about);
-  enter(turn.id, { about: { ...about }, question: turn }); // before the draft's entry is removed
+  const isEntered = enter(turn.id, { about: { ...about }, question: turn }); // before the draft's entry is removed
   if (draft) strike(draft);
   compared = undefined;
   showAfter(parent);
   log.scrollTo({ top: log.scrollHeight, behavior: 'instant' });
-  await keeper.add(async (store) => {
+  const storing = keeper.add(async (store) => {
     await store.ask({ ...about }, turn, { draft, known });
     strike(turn.id);
   });
+  if (!isEntered) await storing; // otherwise the question is safe already
   if (asking === open) return question;
   endRunning();
   setBusy(false);
@@ -507,7 +508,8 @@ function announce(isNext) {
   forgetSession();
   updateGauge();
   showAddress(open.about, open.tree.children.length === 0, isNext);
-  showConversation(open.about.id);
+  // nothing is saved for a conversation without messages
+  showConversation(open.tree.children.length > 0 ? open.about.id : undefined);
   log.dispatchEvent(new CustomEvent('conversation', { detail: open.about }));
 }
 

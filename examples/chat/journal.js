@@ -16,10 +16,12 @@ const PREFIX = 'wick-chat-typed ';
 /** The id prefix of entries for questions to forget. */
 const FORGET = 'forget ';
 
-/** @param {string} id @param {Omit<TypedDraft, 'tab'> | Omit<TypedQuestion, 'tab'> | Omit<Forgotten, 'tab'>} entry */
-export function enter(id, entry) {
-  if (settings.remember) keepJson(PREFIX + id, { tab, ...entry });
-}
+/**
+ * @param {string} id
+ * @param {Omit<TypedDraft, 'tab'> | Omit<TypedQuestion, 'tab'> | Omit<Forgotten, 'tab'>} entry
+ * @returns {boolean} false if it is not in the journal
+ */
+export const enter = (id, entry) => settings.remember && keepJson(PREFIX + id, { tab, ...entry });
 
 /** @param {string} id of input that is now stored, or was undone */
 export const strike = (id) => keepValue(PREFIX + id, undefined);

@@ -28,7 +28,6 @@ import { keepPage } from './offline.js';
 import { builtIn, isSame, modelOf, rememberModel, temperatureOf } from './requested_model.js';
 import { useStates } from './saved_visits.js';
 import { contextWanted, settings } from './settings.js';
-import { learnBytes } from './speeds.js';
 import { askToPersist, makeRoom, offerRoom } from './storage_quota.js';
 
 /** @typedef {import('wick-llm').Engine} Engine */
@@ -466,9 +465,8 @@ async function showTemplateOf(wish, template) {
 /** @param {Engine} made @param {Wish} wish @param {Template} [template] */
 async function begin(made, wish, template) {
   await showTemplateOf(wish, template);
-  const { media } = await made.info();
   showEngine(made);
-  useReadable(media);
+  useReadable(wish.isBuiltIn ? [] : (await made.info()).media);
   setEngine(made, wish);
   loaded = wish;
   rememberModel(wish);
@@ -476,7 +474,6 @@ async function begin(made, wish, template) {
   setReady(true, wish.isBuiltIn);
   useStates(made);
   setTimeout(keepPage, KEEP_MS);
-  learnBytes(made).catch(() => {}); // after an error, its speed is not measured
   await showFacts();
   if ('file' in wish.source) takeInLater(wish.source, keepName);
 }

@@ -35,13 +35,15 @@ export function readList(key) {
  * Stores a value, if possible. The page also works without it.
  * @param {string} key
  * @param {string | undefined} text undefined removes it
+ * @returns {boolean} false if there is no storage, or it is full
  */
 export function keepValue(key, text) {
   try {
     if (text === undefined) localStorage.removeItem(key);
     else localStorage.setItem(key, text);
+    return true;
   } catch {
-    // no storage, or storage is full
+    return false;
   }
 }
 

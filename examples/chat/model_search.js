@@ -92,7 +92,7 @@ async function measureSpeed() {
   const options = { maxTokens: MEASURED_TOKENS, priority: MEASURED_PRIORITY, ignoreEnd: true };
   const written = engine.generate('Once upon a time', options);
   await written.text();
-  keepSpeed(readBytesOf(engine), written.result?.timings.decodeTokensPerSecond ?? 0);
+  keepSpeed(await readBytesOf(engine), written.result?.timings.decodeTokensPerSecond ?? 0);
 }
 
 /**

@@ -90,7 +90,7 @@ export function useStates(own) {
   takeUpSoon();
 }
 
-/** @param {string} id of the open conversation */
+/** @param {string | undefined} id of the open conversation, if it can have a saved state */
 export function showConversation(id) {
   conversation = id;
   takeUpSoon();

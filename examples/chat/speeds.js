@@ -26,20 +26,19 @@ export function activeBytesOf({ tensors, metadata }) {
 
 /**
  * The bytes of weights read per token, by engine.
- * @type {WeakMap<import('wick-llm').Engine, number>}
+ * @type {WeakMap<import('wick-llm').Engine, Promise<number>>}
  */
 const readBytes = new WeakMap();
 
-/** @param {import('wick-llm').Engine} engine the current engine */
-export async function learnBytes(engine) {
-  readBytes.set(engine, activeBytesOf(await engine.inspect()));
-}
-
 /**
  * @param {import('wick-llm').Engine} engine
- * @returns {number} the bytes, or 0 if they are not known yet
+ * @returns {Promise<number>} the bytes, or 0 if the engine cannot report them
  */
-export const readBytesOf = (engine) => readBytes.get(engine) ?? 0;
+export function readBytesOf(engine) {
+  const known = readBytes.get(engine) ?? engine.inspect().then(activeBytesOf, () => 0);
+  readBytes.set(engine, known);
+  return known;
+}
 
 /** @returns {Measured[]} the speeds of models that have answered in this browser */
 export const speedsHere = () =>
