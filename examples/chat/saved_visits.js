@@ -72,8 +72,9 @@ async function takeUp(own, id) {
 
 function takeUpSoon() {
   const [own, id] = [engine, conversation];
-  if (!own || id === undefined) return;
+  if (!own) return;
   if (!settings.remember) return note('Last visit', 'not saved');
+  if (id === undefined) return note('Last visit', 'none');
   const known = read.get(own) ?? new Set();
   read.set(own, known);
   if (known.has(id)) return;
