@@ -29,7 +29,6 @@ import {
   showFacts,
 } from './loader.js';
 import { hideProblem, showProblem } from './loading.js';
-import { keepInView } from './message.js';
 import { nameOfUrl } from './models.js';
 import { hideNotice, showNotice } from './notice.js';
 import { followSetting, openStore } from './open_store.js';
@@ -73,7 +72,7 @@ function tell(error) {
   const { wished } = current();
   const again = isGone && wished ? load.bind(undefined, wished, undefined) : undefined;
   if (isGone) closeEngine().catch(() => {});
-  keepInView(() => showProblem(inWords(error), again)); // the message takes up space
+  showProblem(inWords(error), again);
 }
 
 /** Stops waiting with a message that was sent before the model was ready. */
