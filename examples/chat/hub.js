@@ -8,7 +8,7 @@ export const DEFAULT_HUB = 'https://huggingface.co';
 export const ADDRESS_KEY = 'wick-chat-hub';
 
 /** Returns whether the page's Content Security Policy allows requests to a URL. @param {URL} url */
-const canBeAsked = ({ protocol, hostname }) =>
+export const canBeAsked = ({ protocol, hostname }) =>
   protocol === 'https:' ||
   (protocol === 'http:' && (hostname === 'localhost' || hostname === '127.0.0.1'));
 

@@ -10,7 +10,7 @@ import { byId, hasTouchScreen, isSending, make, makeButton } from './dom.js';
 import { findDownload, onDownload, takeUpDownloads } from './downloads.js';
 import { startAhead, update as updateAhead } from './draft_answers.js';
 import { asSent, writePrompt } from './drafts.js';
-import { parseUrl } from './hub.js';
+import { canBeAsked, parseUrl } from './hub.js';
 import { isKept, problemOfKept } from './kept_models.js';
 import { startList } from './list.js';
 import { clearLoadMark, findDeadLoad } from './load_mark.js';
@@ -42,6 +42,9 @@ import { knowsTools } from './tools.js';
 import { startViewport } from './viewport.js';
 
 /** @typedef {import('./requested_model.js').Wish} Wish */
+
+/** The part of a wrong URL that is shown. */
+const URL_LETTERS_MAX = 100;
 
 byId('cancel-loading').addEventListener('click', cancelLoading);
 byId('hide-loading').addEventListener('click', leaveInBackground);
@@ -235,18 +238,34 @@ function tellDeath(wish) {
 }
 
 /**
+ * @returns {Wish | undefined} the model in the page's URL, if there is one
+ * @throws {WickError} ARG if the page cannot load a model from that URL
+ */
+function readLink() {
+  const text = new URL(location.href).searchParams.get('model');
+  if (!text) return undefined;
+  const url = parseUrl(text, document.baseURI);
+  const isOwn = url?.protocol === 'http:' && url.host === location.host;
+  if (url && (isOwn || canBeAsked(url))) return wishOf({ name: nameOfUrl(text), url: url.href });
+  const allowed = "https:// (http:// only for this page's server, localhost and 127.0.0.1)";
+  const shown = `“${text.length > URL_LETTERS_MAX ? `${text.slice(0, URL_LETTERS_MAX)}…` : text}”`;
+  throw new WickError('ARG', `${shown} is not a model URL, which must begin with ${allowed}.`);
+}
+
+/**
  * Loads the model in the URL, or the model that was used last. Until it is loaded, the page's own
  * model is used.
  */
 async function loadFirst() {
-  const wanted = new URL(location.href).searchParams.get('model');
-  const asked = wanted && parseUrl(wanted, document.baseURI) ? wanted : undefined;
-  if (wanted && !asked) showProblem(`“${wanted.slice(0, 100)}” is not a model URL.`);
-  const remembered = wishOf(conversation.current().model ?? lastModel());
+  /** @type {Wish | undefined} */
+  let asked;
+  try {
+    asked = readLink();
+  } catch (error) {
+    tell(error);
+  }
   const underWay = takeUpDownloads();
-  const named = asked
-    ? wishOf({ name: nameOfUrl(asked), url: new URL(asked, document.baseURI).href })
-    : remembered;
+  const named = asked ?? wishOf(conversation.current().model ?? lastModel());
   const dead = await findDeadLoad();
   const wouldDie = dead && named && isSame(dead, named);
   if (dead && !wouldDie) clearLoadMark(); // otherwise it would not be loaded at the next start either
@@ -254,7 +273,7 @@ async function loadFirst() {
   await (first === builtIn && early ? early : load(first));
   if (dead) tellDeath(dead);
   if (wouldDie) return undefined;
-  if (asked && named && named !== first) return load(named);
+  if (asked && asked !== first) return load(asked);
   if (underWay) return load(/** @type {Wish} */ (wishOf(underWay)));
   if (named && named !== first) offer(named);
   return undefined;
