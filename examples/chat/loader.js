@@ -52,11 +52,16 @@ export const current = () => ({ engine, loaded, wished, isLoading: loading !== u
 
 /** @param {unknown} error @returns {string} */
 export function inWords(error) {
-  if (error instanceof WickError && error.code === 'PROMPT_TOO_LONG') {
-    const [sizes] = error.message.split(' (option');
+  const code = error instanceof WickError ? error.code : '';
+  const text = error instanceof Error ? error.message : String(error);
+  if (code === 'PROMPT_TOO_LONG') {
+    const [sizes] = text.split(' (option');
     return `This conversation is longer than the model can read: ${sizes}. Start a new chat, or edit an earlier question.`;
   }
-  const text = error instanceof Error ? error.message : String(error);
+  if (code === 'UNSUPPORTED' && typeof Worker !== 'function')
+    return 'this browser offers no web workers, in which models run. Allow them in its settings and extensions, or use a current Chrome, Edge, Firefox or Safari.';
+  if (code === 'CSP' && /worker/.test(text))
+    return "a Content Security Policy blocks the web worker in which models run. Turn off extensions that block scripts on this page. On your own server, let worker-src allow 'self'.";
   // code could not be loaded on demand: each browser words the error differently, with the file's
   // URL
   return /imported module|module script/.test(text)

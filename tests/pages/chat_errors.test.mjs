@@ -1,0 +1,124 @@
+// Errors in the chat page: they cover the start of the conversation and move nothing, a model URL that the page cannot load is
+// named, and without web workers the page says what to do. In Chromium; only the workers need the package's engine.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { assertAccessible } from '../support/accessible.mjs';
+import { PATIENCE_MS } from '../support/browsers.mjs';
+import { useChat } from '../support/chat_page.mjs';
+import { talk } from '../support/chat_stub.mjs';
+import { untilTrue } from '../support/package.mjs';
+import { takePicture } from '../support/pictures.mjs';
+
+const { skip, openPage, browser, url } = useChat('chat-errors');
+
+/** @type {[name: string, options: import('playwright-core').BrowserContextOptions][]} */
+const windows = [
+  ['light', { viewport: { width: 1200, height: 700 } }],
+  ['dark', { viewport: { width: 1200, height: 700 }, colorScheme: 'dark' }],
+  ['phone', { viewport: { width: 360, height: 640 } }],
+];
+
+test('an error moves nothing, does not cover the message field, and is an alert', {
+  skip,
+}, async (t) => {
+  for (const [name, options] of windows) {
+    const page = await openPage(t, { options });
+    for (const one of ['First', 'Second', 'Third'])
+      await talk(page, one, `${one} answer.\n\n`.repeat(9));
+    const places = () =>
+      page.evaluate(() => {
+        const all = document.querySelectorAll('.message, #composer, #log');
+        const scrolled = document.getElementById('log')?.scrollTop ?? 0;
+        return [scrolled, ...[...all].map((one) => one.getBoundingClientRect().top)];
+      });
+    await page.locator('#log').evaluate((log) => log.scrollTo({ top: 100, behavior: 'instant' }));
+    const before = await places();
+    const words = `${'A long reason of an error. '.repeat(40)}`;
+    await page.evaluate((detail) => {
+      const event = new CustomEvent('problem', { detail: new Error(detail) });
+      document.getElementById('log')?.dispatchEvent(event);
+    }, words);
+    const alert = page.getByRole('alert').filter({ hasText: 'A long reason' });
+    await alert.waitFor();
+    assert.deepEqual(await places(), before);
+    const { top, bottom, header, composer } = await alert.evaluate((box) => {
+      const edge = (/** @type {string} */ one, /** @type {'top' | 'bottom'} */ side) =>
+        document.querySelector(one)?.getBoundingClientRect()[side] ?? Number.NaN;
+      const { top, bottom } = box.getBoundingClientRect();
+      return { top, bottom, header: edge('header', 'bottom'), composer: edge('#composer', 'top') };
+    });
+    const dismiss = page.getByRole('button', { name: 'Dismiss this message' });
+    const box = await dismiss.boundingBox();
+    assert.ok(box && box.y > top && box.y + box.height <= bottom, 'the button is visible');
+    assert.ok(
+      top >= header && bottom < composer,
+      JSON.stringify({ top, bottom, header, composer }),
+    );
+    await takePicture(page, `error-${name}`);
+    await assertAccessible(page);
+    await dismiss.click();
+    assert.equal(await alert.count(), 0);
+    assert.deepEqual(await places(), before);
+  }
+});
+
+test('a model URL that the page cannot load is named, with what is allowed', {
+  skip,
+}, async (t) => {
+  for (const model of [
+    ...['ftp://example.org/m.gguf', 'http://example.org/m.gguf', 'file:///m.gguf', 'https://['],
+    ...['javascript:alert(1)', `data:${'x'.repeat(300)}`],
+  ]) {
+    const page = await openPage(t, { path: `?model=${encodeURIComponent(model)}` });
+    const said = await page.locator('#problem-text').innerText();
+    const shown = model.length > 100 ? `${model.slice(0, 100)}…` : model;
+    assert.equal(
+      said,
+      `“${shown}” is not a model URL, which must begin with https:// (http:// only for this page's server, localhost and 127.0.0.1).`,
+    );
+    assert.equal(await page.innerText('#model-name'), 'Wick 4.2M');
+    assert.equal(await page.evaluate('loaded.length'), 1, 'nothing else was loaded');
+    if (model.startsWith('ftp')) await takePicture(page, 'error-model-url');
+  }
+  const page = await openPage(t, { path: `?model=models/own.gguf` });
+  await untilTrue(page, "document.getElementById('model-name').textContent === 'own.gguf'");
+  assert.equal(await page.isHidden('#problem'), true);
+});
+
+test('without web workers the page says why no model runs, and what to do', {
+  skip,
+}, async (t) => {
+  /** @type {[why: string, says: RegExp][]} */
+  const cases = [
+    ['missing', /could not be loaded: this browser offers no web workers.*use a current Chrome/],
+    ['blocked', /could not be loaded: a Content Security Policy blocks the web worker.*worker-src/],
+  ];
+  for (const [why, says] of cases) {
+    for (const [name, options] of windows) {
+      const context = await browser().newContext({ serviceWorkers: 'block', ...options });
+      context.setDefaultTimeout(PATIENCE_MS);
+      t.after(() => context.close());
+      const page = await context.newPage();
+      if (why === 'missing') await page.addInitScript('delete globalThis.Worker;');
+      else
+        await page.route(url(), async (route) => {
+          const response = await route.fetch();
+          const headers = { ...response.headers(), 'content-security-policy': "worker-src 'none'" };
+          await route.fulfill({ response, headers });
+        });
+      await page.goto(url());
+      await page.locator('#problem-text', { hasText: 'could not be loaded' }).waitFor();
+      const said = await page.locator('#problem-text').innerText();
+      assert.match(said, says);
+      assert.equal(await page.innerText('#model-name'), 'No model');
+      assert.equal(await page.isVisible('#retry-loading'), true);
+      await page.fill('#prompt', 'Hello');
+      await page.keyboard.press('Enter');
+      await page.locator('#notice', { hasText: 'No model is loaded.' }).waitFor();
+      assert.equal(await page.inputValue('#prompt'), 'Hello');
+      await takePicture(page, `no-worker-${why}-${name}`);
+      await assertAccessible(page);
+    }
+  }
+});
