@@ -1,16 +1,17 @@
-// examples/chat/attachments.js — images and recordings in messages: those in the message field, and
-// the parts of a model's prompt. media.js, which is loaded with the first one, shows, stores and
+// examples/chat/attachments.js — files, images and recordings in messages: those in the message field,
+// and the parts of a model's prompt. media.js, which is loaded with the first one, shows, stores and
 // records them.
 
+import { asBlock } from './blocks.js';
 import { byId } from './dom.js';
 import { readValue } from './local_storage.js';
 
 /**
- * `id` is its name in the media store, `type` the file's type.
- * @typedef {{id: string, kind: 'image' | 'audio', name: string, type: string}} Medium
+ * `id` is its name in the media store, `type` the file's type. Of a PDF, only the text is attached.
+ * @typedef {{id: string, kind: 'image' | 'audio' | 'text', name: string, type: string}} Medium
  */
 
-/** The bytes of images and recordings, by id. @type {Map<string, Blob>} */
+/** The text of files, and the bytes of images and recordings, by id. @type {Map<string, Blob | string>} */
 export const held = new Map();
 /** The media of the message field. @type {Medium[]} */
 let attached = [];
@@ -18,9 +19,6 @@ let attached = [];
 let readable = [];
 
 export const loadMedia = () => import('./media.js');
-
-/** @param {File} file */
-export const isMediaFile = ({ type }) => /^(image|audio|video)\//.test(type);
 
 export const attachedMedia = () => attached;
 
@@ -43,30 +41,46 @@ export function useReadable(kinds = []) {
 }
 
 /** @param {Medium['kind']} kind */
-export const isReadable = (kind) => readable.includes(kind);
+export const isReadable = (kind) => kind === 'text' || readable.includes(kind);
 
 /** Returns the first attached medium that the model does not support. */
 export const unreadMedium = () => attached.find(({ kind }) => !isReadable(kind));
 
+/** What is done with attachments of one kind, and what they are called. */
+const KINDS = {
+  image: ['Describe', 'image'],
+  audio: ['Transcribe', 'recording'],
+  text: ['Summarise', 'file'],
+};
+
 /** Returns the question for a message without text. */
 export function questionOfMedia() {
-  if (attached.length === 0) return '';
-  if (attached.every(({ kind }) => kind === 'audio')) return 'Transcribe this recording.';
-  return attached.length === 1 ? 'Describe this image.' : 'Describe these images.';
+  const [kind, ...others] = new Set(attached.map((one) => one.kind));
+  if (!kind) return '';
+  const [verb, noun] = others.length > 0 ? ['Describe', 'file'] : KINDS[kind];
+  return `${verb} ${attached.length === 1 ? `this ${noun}` : `these ${noun}s`}.`;
+}
+
+/** @param {Medium} medium @returns {string} the text of a file, or the name of an image or a recording */
+export function asText({ id, kind, name }) {
+  const content = held.get(id);
+  if (typeof content === 'string') return asBlock(name, content);
+  return `[${KINDS[kind][1]}: ${name.replaceAll(/[\r\n]/g, ' ')}]`;
 }
 
 /**
  * @param {string} text of a message
  * @param {Medium[] | undefined} media
- * @returns {any} its content for the model, with the names of media that it cannot read
+ * @returns {any} its content for the model: files come first, so that an edited question does not
+ * make the model read them again; of media that it cannot read, the names
  */
 export function contentOf(text, media = []) {
   if (media.length === 0) return text;
-  const parts = media.map(({ id, kind, name }) => {
-    const blob = isReadable(kind) ? held.get(id) : undefined;
-    const word = kind === 'image' ? 'image' : 'recording';
-    if (!blob) return { type: 'text', text: `[${word}: ${name}]\n` };
-    return { type: kind, [kind]: blob, id };
+  const parts = media.map((one) => {
+    const { id, kind } = one;
+    const content = held.get(id);
+    if (content instanceof Blob && isReadable(kind)) return { type: kind, [kind]: content, id };
+    return { type: 'text', text: `${asText(one)}\n` };
   });
   const all = [...parts, { type: 'text', text }];
   return parts.some(({ type }) => type !== 'text') ? all : all.map((one) => one.text).join('');
@@ -78,20 +92,20 @@ export const textIn = (content) =>
 
 /**
  * @param {{media?: Medium[]}[]} path
- * @returns {Promise<void>} a promise that settles when the bytes of all its stored media are loaded
+ * @returns {Promise<void>} a promise that settles when all its stored attachments are loaded
  */
 export async function untilHeld(path) {
   const missing = path.flatMap(({ media = [] }) => media).filter(({ id }) => !held.has(id));
   if (missing.length > 0) await (await loadMedia()).hold(missing);
 }
 
-/** Shows media above the text of a message. @param {HTMLElement} body its text @param {Medium[]} [media] */
+/** Shows attachments above the text of a message. @param {HTMLElement} body its text @param {Medium[]} [media] */
 export function showMedia(body, media = []) {
   const holder = /** @type {HTMLElement} */ (body.parentElement);
   holder.querySelector(':scope > .media')?.remove();
   if (media.length === 0) return;
   const list = document.createElement('ul');
-  list.className = 'media';
+  list.className = media.every(({ kind }) => kind === 'text') ? 'media files' : 'media';
   list.setAttribute('aria-label', 'Attached');
   body.before(list);
   loadMedia().then(
@@ -100,6 +114,6 @@ export function showMedia(body, media = []) {
   );
 }
 
-/** The key that is set after images have been attached in this browser. */
+/** The key that is set after something has been attached in this browser. */
 export const USED = 'wick-chat-media';
 export const wasUsed = () => readValue(USED) !== undefined;

@@ -13,11 +13,16 @@ export async function textOf(file) {
   }
 }
 
-/** @param {string} name @param {string} text @returns {string} a block with a fence that the text does not contain */
-export function asBlock(name, text) {
+/** @param {string} text @returns {string} a fence for a block, which the text does not contain */
+export function fenceFor(text) {
   let ticks = 3; // a text may have more runs than a call may have arguments
   for (const { length } of text.match(/`{3,}/g) ?? []) ticks = Math.max(ticks, length + 1);
-  const fence = '`'.repeat(ticks);
+  return '`'.repeat(ticks);
+}
+
+/** @param {string} name @param {string} text @returns {string} a block with the name of a file above it */
+export function asBlock(name, text) {
+  const fence = fenceFor(text);
   const kind = /\.(\w{1,10})$/.exec(name)?.[1] ?? '';
   return `${name.replaceAll(/[\r\n]/g, ' ')}:\n${fence}${kind}\n${text.replace(/\n?$/, '\n')}${fence}`;
 }

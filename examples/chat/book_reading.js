@@ -8,7 +8,7 @@ import { keepReading, keyOf, readBook } from './book_store.js';
 import { fingerprintOf, measureBook, messagesOfBook, tokensOfBook } from './book_text.js';
 import { formatBytes } from './dom.js';
 import { keepJson, readList } from './local_storage.js';
-import { makeRoom, offerRoom } from './storage_quota.js';
+import { offerRoom, withRoom } from './storage_quota.js';
 
 /** @typedef {import('wick-llm').Engine} Engine */
 /** @typedef {import('wick-llm').Session} Session */
@@ -265,12 +265,8 @@ export class BookReading {
     const bytes = await session.save({ kvType: this.kind });
     const { book, model, kind: kvType } = this;
     const reading = { book, fingerprint, model, kvType, tokens: done, total, ms };
-    const keep = () => keepReading(reading, bytes);
     try {
-      await keep().catch(async (error) => {
-        if (error.name !== 'QuotaExceededError' || !(await makeRoom())) throw error;
-        await keep();
-      });
+      await withRoom(() => keepReading(reading, bytes));
       this.#now({ stored: done, bytes: bytes.byteLength, problem: '' });
       return true;
     } catch (error) {

@@ -17,10 +17,7 @@ const MEASURED_MS = 700;
 const number = new Intl.NumberFormat('en');
 
 /** @param {number} ms */
-function minutes(ms) {
-  if (ms < 1000) return 'less than a second';
-  return ms < 60_000 ? `${Math.round(ms / 1000)} s` : `${(ms / 60_000).toFixed(1)} minutes`;
-}
+const timeOf = (ms) => (ms < 1000 ? 'less than a second' : formatDuration(ms / 1000));
 
 /** @param {import('./book_reading.js').Progress} progress */
 function progressInWords({ done, total, begun, ms }, /** @type {number} */ msBefore) {
@@ -39,7 +36,7 @@ function facts(book, { own, others, reading, model }) {
   if (own && own.tokens < own.total)
     return `${number.format(own.tokens)} of ${number.format(own.total)} tokens read, ${formatBytes(own.size)}.${problem}`;
   if (own) {
-    const saved = book.opened > 0 ? `${minutes(book.savedMs)} saved` : `read in ${minutes(own.ms)}`;
+    const saved = book.opened > 0 ? `${timeOf(book.savedMs)} saved` : `read in ${timeOf(own.ms)}`;
     return `${number.format(own.total)} tokens, ${formatBytes(own.size)}, ${saved}.${problem}`;
   }
   if (problem) return problem.trim();

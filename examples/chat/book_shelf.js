@@ -4,7 +4,6 @@
 export { sideBySide } from './book_answers.js';
 export { openBook } from './book_open.js';
 
-import { makeTeller, readText } from './attaching.js';
 import { isBook, readBookFile, writeBook } from './book_file.js';
 import { canSign, exportKey, importKey } from './book_key.js';
 import { BookReading, lackOfRoom, sizeOf, wantedReadings } from './book_reading.js';
@@ -24,11 +23,12 @@ import {
 import { fingerprintOf, measureBook, partsInWords, partsOf } from './book_text.js';
 import { byId, formatBytes, make, makeButton } from './dom.js';
 import { fileNameOf, saveFile } from './file_saver.js';
+import { makeTeller, readText } from './file_text.js';
 import { keepValue, readValue } from './local_storage.js';
 import { showNotice } from './notice.js';
 import { newId, titleOf } from './records.js';
 import { settings } from './settings.js';
-import { askToPersist, makeRoom } from './storage_quota.js';
+import { askToPersist, withRoom } from './storage_quota.js';
 
 /** @typedef {import('wick-llm').Engine} Engine */
 /** @typedef {import('./book_store.js').Book} Book */
@@ -43,7 +43,6 @@ const KIND = 'wick-chat-book-kind';
 const DRAWN_MS = 80;
 const NONE = 'No books yet.';
 
-let isBuilt = false;
 /** @type {() => {engine?: Engine}} */
 let now;
 /** @type {Page} */
@@ -55,15 +54,36 @@ const asked = new Map();
 
 // ---- the dialog ----
 
-const dialog = document.createElement('dialog');
-const status = document.createElement('p');
-const undo = makeButton('Undo', () => {});
-const list = document.createElement('ul');
-const deleted = document.createElement('details');
-const deletedList = document.createElement('ul');
-const kindField = document.createElement('select');
-const fileField = document.createElement('input');
-const keyField = document.createElement('input');
+const dialog = make('dialog', { id: 'books-dialog' });
+dialog.setAttribute('aria-labelledby', 'books-title');
+dialog.innerHTML = `<h2 id="books-title">Books</h2>
+  <p class="hint">A book is a long document that the model reads once. Its saved state, which is what the model has read, stays in this browser, so every question is answered right away.</p>
+  <p id="books-note" class="hint" role="status"></p>
+  <button type="button" id="books-undo" hidden>Undo</button>
+  <ul id="books" class="kept books"></ul>
+  <details id="books-deleted" hidden><summary>Deleted</summary><ul class="kept"></ul></details>
+  <label>Precision of the saved state <select id="book-kind">
+    <option value="q8">8 bits: more accurate</option><option value="q4">4 bits: about half the size</option>
+  </select></label>
+  <details>
+    <summary>Your key</summary>
+    <p class="hint">It signs the books that you export, so that your other devices do not have to read them again. Anyone who has the key can make the model say anything in a book, so do not share it.</p>
+    <button type="button" id="export-key">Export the key</button> <button type="button" id="import-key">Import a key</button>
+  </details>
+  <input id="book-file" type="file" multiple hidden aria-label="Book files">
+  <input id="book-key-file" type="file" accept=".json" hidden aria-label="Key file">
+  <div class="buttons"><button type="button" id="add-book" autofocus>Add a book</button><button type="button" id="close-books" class="primary">Done</button></div>`;
+
+/** @param {string} selector */
+const part = (selector) => /** @type {HTMLElement} */ (dialog.querySelector(selector));
+const status = part('#books-note');
+const undo = part('#books-undo');
+const list = part('#books');
+const deleted = part('#books-deleted'); // hidden while empty: otherwise it would receive and then lose the focus
+const deletedList = part('#books-deleted ul');
+const kindField = /** @type {HTMLSelectElement} */ (part('#book-kind'));
+const fileField = /** @type {HTMLInputElement} */ (part('#book-file'));
+const keyField = /** @type {HTMLInputElement} */ (part('#book-key-file'));
 
 /** @param {string} text @param {() => unknown} [back] */
 function say(text, back) {
@@ -73,56 +93,6 @@ function say(text, back) {
     say('');
     back?.();
   };
-}
-
-function build() {
-  Object.assign(dialog, { id: 'books-dialog' });
-  dialog.setAttribute('aria-labelledby', 'books-title');
-  Object.assign(fileField, { type: 'file', multiple: true, hidden: true, id: 'book-file' });
-  fileField.setAttribute('aria-label', 'Documents and books');
-  Object.assign(keyField, { type: 'file', accept: '.json', hidden: true, id: 'book-key-file' });
-  keyField.setAttribute('aria-label', 'Key file');
-  Object.assign(status, { id: 'books-note', className: 'hint', role: 'status' });
-  Object.assign(list, { id: 'books', className: 'kept books' });
-  for (const [value, text] of [
-    ['q8', '8 bits: more accurate'],
-    ['q4', '4 bits: about half the size'],
-  ])
-    kindField.append(make('option', /** @type {any} */ ({ value, textContent: text })));
-  kindField.value = readValue(KIND) === 'q4' ? 'q4' : 'q8';
-  kindField.id = 'book-kind';
-  deletedList.className = 'kept';
-  deleted.hidden = true; // otherwise it would receive and then lose the focus
-  deleted.append(make('summary', { textContent: 'Deleted' }), deletedList);
-  const key = make(
-    'details',
-    {},
-    make('summary', { textContent: 'Your key' }),
-    make('p', {
-      className: 'hint',
-      textContent:
-        'It signs what you export, so that your other devices do not have to read it again. Anyone who has the key can make the model say anything in a book, so do not share it.',
-    }),
-    makeButton('Export the key', () => saveKey().catch(tell)),
-    ' ',
-    makeButton('Import a key', () => keyField.click()),
-  );
-  const kind = make('label', {}, 'Precision of the saved state ', kindField);
-  const add = makeButton('Add a document', () => fileField.click());
-  add.autofocus = true;
-  const done = makeButton('Done', () => dialog.close(), 'primary');
-  const buttons = make('div', { className: 'buttons' }, add, done);
-  undo.hidden = true;
-  dialog.append(
-    make('h2', { id: 'books-title', textContent: 'Books' }),
-    make('p', {
-      className: 'hint',
-      textContent:
-        'The model reads a document once. Its state is saved in this browser, so every question is answered right away.',
-    }),
-    ...[status, undo, list, deleted, kind, key, fileField, keyField, buttons],
-  );
-  document.body.append(dialog);
 }
 
 /** @param {unknown} error */
@@ -300,16 +270,6 @@ async function put(title, text, created = Date.now()) {
   return book;
 }
 
-/**
- * Stores a record. If storage is full, data that can be recomputed is deleted first.
- * @param {() => Promise<void>} keep
- */
-const withRoom = (keep) =>
-  keep().catch(async (error) => {
-    if (error.name !== 'QuotaExceededError' || !(await makeRoom())) throw error;
-    await keep();
-  });
-
 const actions = {
   read: (/** @type {Book} */ book) => read(book).catch(tell),
   pause: (/** @type {Book} */ book) => readings.get(book.id)?.pause(),
@@ -391,14 +351,13 @@ async function takeBook(file) {
   }
   const { fingerprint, model, kvType, tokens, total, ms } = state;
   const reading = { book: book.id, fingerprint, model, kvType, tokens, total, ms };
-  const keep = () => keepReading(reading, bytes);
   try {
-    await withRoom(keep);
+    await withRoom(() => keepReading(reading, bytes));
   } catch (error) {
     if (/** @type {Error} */ (error).name !== 'QuotaExceededError') throw error;
     return `Only the text of “${title}” was imported: this browser's storage has no room for its saved state (${formatBytes(bytes.byteLength)}).`;
   }
-  return `“${title}” was read by you for ${model}: it is not read again.`;
+  return `“${title}” is signed with your key, so ${model} does not read it again.`;
 }
 
 /** @param {File[]} files */
@@ -451,13 +410,17 @@ function add(files) {
 /** @param {typeof now} state @param {Page} needed */
 export function startShelf(state, needed) {
   const shelf = { show, goOn, add };
-  if (isBuilt) return shelf;
-  isBuilt = true;
+  if (dialog.isConnected) return shelf;
   now = state;
   page = needed;
-  build();
+  document.body.append(dialog);
+  kindField.value = readValue(KIND) === 'q4' ? 'q4' : 'q8';
   onBooks(draw);
   byId('log').addEventListener('engine', draw);
+  byId('add-book').addEventListener('click', () => fileField.click());
+  byId('import-key').addEventListener('click', () => keyField.click());
+  byId('export-key').addEventListener('click', () => saveKey().catch(tell));
+  byId('close-books').addEventListener('click', () => dialog.close());
   fileField.addEventListener('change', () => {
     const files = [...(fileField.files ?? [])];
     fileField.value = '';

@@ -4,7 +4,7 @@
 // recomputed.
 
 import { messagesOf, readPart } from './answer_request.js';
-import { attachedMedia, loadMedia } from './attachments.js';
+import { attachedMedia, loadMedia, untilHeld } from './attachments.js';
 import { bookSession, hasBook } from './book.js';
 import { note } from './developer.js';
 import { byId } from './dom.js';
@@ -46,6 +46,7 @@ const answerRoom = (size) => Math.min(ANSWER_TOKENS, Math.floor(size / 8));
 
 /** @param {Engine} engine @param {Message[]} path */
 async function count(engine, path) {
+  await untilHeld(path);
   const messages = messagesOf(path);
   if (!messages.some(({ content }) => Array.isArray(content)))
     return engine.countTokens(messages, toolsOfPrompt());

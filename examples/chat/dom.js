@@ -104,17 +104,19 @@ export function makeCopyButtons(className, textOf) {
   return [button];
 }
 
-/** @param {number} bytes */
-export function formatBytes(bytes) {
+/** @param {number} bytes @param {number} [digits] after the point, in megabytes */
+export function formatBytes(bytes, digits = 1) {
   if (bytes < 1e6) return `${Math.round(bytes / 1e3)} kB`;
-  return bytes < 1e9 ? `${(bytes / 1e6).toFixed(1)} MB` : `${(bytes / 1e9).toFixed(2)} GB`;
+  return bytes < 1e9
+    ? `${(bytes / 1e6).toFixed(digits)} MB`
+    : `${(bytes / 1e9).toFixed(digits + 1)} GB`;
 }
 
 /** Formats bytes with the precision of an estimate. @param {number} bytes */
-export function roundBytes(bytes) {
-  if (bytes < 1e6) return `${Math.round(bytes / 1e3)} kB`;
-  return bytes < 1e9 ? `${Math.round(bytes / 1e6)} MB` : `${(bytes / 1e9).toFixed(1)} GB`;
-}
+export const roundBytes = (bytes) => formatBytes(bytes, 0);
+
+/** @param {string} text @param {string} [className] */
+export const makeLine = (text, className = 'hint') => make('p', { className }, text);
 
 /** @param {number} seconds */
 export function formatDuration(seconds) {

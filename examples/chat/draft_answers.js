@@ -124,7 +124,7 @@ async function begin(own, text) {
   const { beginDraft } = await load();
   const { engine } = now();
   if (isVoid(own) || !engine || asSent(promptField.value) !== text) return;
-  await untilHeld(shownAfter(now().tree));
+  await untilHeld([...shownAfter(now().tree), { media: attachedMedia() }]);
   const { body, path } = wanted(text);
   await beginDraft(engine, body, sessionFor(engine, path));
 }
@@ -142,7 +142,7 @@ async function followUp() {
   if (!engine || isVoid(own) || document.body.classList.contains('continuing')) return;
   const path = shownAfter(tree);
   if (path.at(-1)?.state !== 'whole') return; // the next message would continue it
-  if (path.some(({ media }) => media)) return; // images would be decoded again for each of them
+  if (path.some(({ media }) => media?.some(({ kind }) => kind !== 'text'))) return; // images would be decoded again for each of them
   const { beginFollowUps, suggest } = await load();
   const isStill = () => tree === now().tree && path.at(-1) === shownAfter(tree).at(-1);
   const asked = new Set(path.map(({ content }) => content));

@@ -1,7 +1,7 @@
 // examples/chat/list.js — the list of conversations: next to the conversation if there is room for
 // both, otherwise in a drawer. Deleted conversations can be restored.
 
-import { loadMedia } from './attachments.js';
+import { loadMedia, untilHeld } from './attachments.js';
 import { byId, isEnter, make, makeButton, makeSureButton } from './dom.js';
 import { keepValue, readValue } from './local_storage.js';
 import { hideNotice, showNotice } from './notice.js';
@@ -116,15 +116,6 @@ function rename(conversation, item) {
   field.select();
 }
 
-/**
- * Loads a conversation with the bytes of its images.
- * @param {import('./records.js').Whole[]} wholes
- */
-const withMedia = async (wholes) =>
-  wholes.some(({ turns }) => turns.some(({ media }) => media))
-    ? (await loadMedia()).dataOf(wholes)
-    : wholes;
-
 /** Loads the code for files, which is needed only for the first file. */
 const transfer = () => import('./transfer.js');
 const fileSaver = () => import('./file_saver.js');
@@ -136,7 +127,8 @@ async function exportOne(conversation, kind) {
   if (!whole) return;
   const { turns } = whole;
   const own = { conversation: whole.conversation, turns };
-  const text = kind === 'json' ? toJson(await withMedia([own])) : toMarkdown(own);
+  await untilHeld(turns);
+  const text = kind === 'md' ? toMarkdown(own) : toJson(await (await loadMedia()).dataOf([own]));
   await save(titled(conversation), kind, text);
 }
 
@@ -150,7 +142,7 @@ async function exportAll() {
       turns: turns.filter((turn) => turn.conversation === conversation.id),
     }));
   const said = wholes.filter((whole) => whole.turns.length > 0);
-  await save('conversations', 'json', toJson(await withMedia(said)));
+  await save('conversations', 'json', toJson(await (await loadMedia()).dataOf(said)));
 }
 
 async function importFiles() {
@@ -161,8 +153,7 @@ async function importFiles() {
   for (const file of files) {
     wholes.push(...readConversations(await file.text(), file.name));
   }
-  if (wholes.some(({ turns }) => turns.some(({ media }) => media)))
-    await (await loadMedia()).takeOut(wholes);
+  await (await loadMedia()).takeOut(wholes);
   for (const whole of wholes) await keeper.add((store) => store.takeIn(whole));
   if (wholes.length === 0) return;
   await page.openConversation(wholes[0].conversation.id);
@@ -275,7 +266,9 @@ async function refresh() {
   if (own !== round) return; // a newer drawing has begun
   all = conversations;
   drafts = new Map(
-    kept.filter(({ field }) => field === '').map((one) => [one.conversation, one.text]),
+    kept
+      .filter(({ field }) => field === '')
+      .map(({ conversation, text, media }) => [conversation, text || (media?.[0].name ?? '')]),
   );
   const there = all.filter(({ deleted }) => deleted === 0);
   const items = found

@@ -1,21 +1,30 @@
-// examples/chat/media.js — images and recordings in messages: they are checked and made smaller
-// when they are attached, and shown with the message. This file is loaded with the first one.
+// examples/chat/media.js — files, images and recordings in messages: they are read and checked when
+// they are attached, and shown with the message. This file is loaded with the first one.
 
-import { createElement, Mic, Square, X } from 'lucide';
+import { createElement, FileText, Mic, Square, X } from 'lucide';
 import { attachedMedia, held, isReadable, setAttached, unreadMedium } from './attachments.js';
-import { byId, make, makeButton } from './dom.js';
+import { addBooks } from './book.js';
+import { byId, formatBytes, hasTouchScreen, make, makeButton } from './dom.js';
+import { makeTeller } from './file_text.js';
+import { beginsWith } from './file_type.js';
 import { readFile } from './media_files.js';
-import { keepMedium, readMedium } from './media_store.js';
+import { hold, keepMedium } from './media_store.js';
 import { showNotice } from './notice.js';
+import { offerBooks } from './pasting.js';
+import { withRoom } from './storage_quota.js';
 
 export { dataOf, takeOut } from './media_files.js';
-export { followSetting, tidy } from './media_store.js';
+export { followSetting, hold, tidy } from './media_store.js';
 
 /** @typedef {import('./attachments.js').Medium} Medium */
 /** @typedef {import('wick-llm').Engine} Engine */
 
 /** The maximum number per message. */
-const MEDIA_MAX = 10;
+const MEDIA_MAX = 20;
+/** A longer text should become a book, which is read only once. */
+const BOOK_LETTERS_MIN = 6000;
+/** More text would make the page slow. */
+const SHOWN_LETTERS_MAX = 100_000;
 const RECORDING_MS_MAX = 5 * 60 * 1000;
 
 const composer = byId('composer');
@@ -25,67 +34,64 @@ const strip = make('ul', {
 const note = make('p', { className: 'hint attached-note', role: 'status' });
 composer.before(strip, note);
 
-// ---- their bytes ----
-
-/** @param {Medium[]} media whose bytes are not loaded yet */
-export async function hold(media) {
-  await Promise.all(
-    media.map(async ({ id, type }) => {
-      const bytes = await readMedium(id).catch(() => undefined);
-      if (bytes && !held.has(id)) held.set(id, new Blob([bytes], { type }));
-    }),
-  );
-}
-
-/** @type {Map<string, string>} */
-const addresses = new Map();
-
-/** @param {string} id @returns {string | undefined} a URL for an element of the page */
-function addressOf(id) {
-  const blob = held.get(id);
-  if (blob && !addresses.has(id)) addresses.set(id, URL.createObjectURL(blob));
-  return addresses.get(id);
-}
-
 // ---- attaching ----
 
-/** @param {File[]} files */
+/** @param {string} words about the file that is being read; empty if none is */
+function tell(words) {
+  if (words) note.textContent = words;
+  else drawAttached();
+}
+
+/**
+ * Attaches files to the message. Exported books are put on the shelf instead.
+ * @param {File[]} files
+ */
 export async function attachFiles(files) {
   /** @type {string[]} */
   const refused = [];
+  /** Files with a long text. @type {File[]} */
+  const long = [];
   for (const file of files) {
+    if (await beginsWith(file, 'WICKBOOK')) {
+      addBooks([file]);
+      continue;
+    }
     if (attachedMedia().length >= MEDIA_MAX) {
-      refused.push(`A message has at most ${MEDIA_MAX} images and recordings.`);
+      refused.push(`A message has at most ${MEDIA_MAX} attachments.`);
       break;
     }
-    note.textContent = `Reading ${file.name} …`;
-    const found = await readFile(file);
+    tell(`Reading ${file.name} …`);
+    const found = await readFile(file, makeTeller(file.name, tell).onPage);
     if ('refusal' in found) refused.push(`${file.name}: ${found.refusal}.`);
-    else await addMedium(found.medium, found.blob);
+    else await addMedium(found.medium, found.content);
+    const { content } = /** @type {{content?: Blob | string}} */ (found);
+    if (typeof content === 'string' && content.length > BOOK_LETTERS_MIN) long.push(file);
   }
-  drawAttached();
+  tell('');
   if (refused.length > 0) showNotice(refused.join(' '));
+  else if (long.length > 0) offerBooks(long);
+  if (!hasTouchScreen() && !document.querySelector('dialog:modal')) byId('prompt').focus();
 }
 
-/** @param {Medium} medium @param {Blob} blob */
-async function addMedium(medium, blob) {
-  held.set(medium.id, blob);
-  await keepMedium(medium, blob).catch(() =>
+/** @param {Medium} medium @param {Blob | string} content */
+async function addMedium(medium, content) {
+  held.set(medium.id, content);
+  await withRoom(() => keepMedium(medium, content)).catch(() =>
     showNotice(`There is no storage left for ${medium.name}: it will be lost after a reload.`),
   );
-  if (!attachedMedia().some(({ id }) => id === medium.id))
-    setAttached([...attachedMedia(), medium]);
+  const isSame = (/** @type {Medium} */ one) => one.id === medium.id && one.name === medium.name;
+  if (!attachedMedia().some(isSame)) setAttached([...attachedMedia(), medium]);
+  byId('announcer').textContent = `${medium.name} is attached.`;
 }
 
 /** @param {Medium} medium */
-function remove(medium) {
+async function remove(medium) {
   const index = attachedMedia().indexOf(medium);
   setAttached(attachedMedia().filter((one) => one !== medium));
-  setTimeout(() => {
-    const buttons = strip.querySelectorAll('.remove'); // because they were redrawn
-    const next = buttons[Math.min(index, buttons.length - 1)] ?? byId('prompt');
-    /** @type {HTMLElement} */ (next).focus();
-  });
+  await drawAttached();
+  const buttons = strip.querySelectorAll('.remove');
+  const next = buttons[Math.min(index, buttons.length - 1)] ?? byId('prompt');
+  /** @type {HTMLElement} */ (next).focus();
 }
 
 // ---- showing ----
@@ -104,11 +110,37 @@ function enlarge({ name }, address) {
   close.focus();
 }
 
+/** The URLs of images and recordings for elements of the page, by id. @type {Map<string, string>} */
+const addresses = new Map();
+
+/**
+ * Makes a chip with the name and size of a file, which unfolds its text.
+ * @param {string} name
+ * @param {string} text
+ */
+function chipOf(name, text) {
+  const size = formatBytes(Math.max(1000, new Blob([text]).size));
+  const icon = createElement(FileText, { 'aria-hidden': 'true' });
+  const label = make('span', { dir: 'auto' }, name);
+  const content = make('pre', { tabIndex: 0, dir: 'auto' }); // so that it can be scrolled with the keyboard
+  const chip = make('details', { className: 'chip' });
+  chip.append(make('summary', {}, icon, label, ' ', make('small', {}, size)), content);
+  chip.addEventListener('toggle', () => {
+    const rest = text.length > SHOWN_LETTERS_MAX ? '\n…' : '';
+    content.textContent = chip.open ? text.slice(0, SHOWN_LETTERS_MAX) + rest : '';
+  });
+  return chip;
+}
+
 /** @param {Medium} medium @returns {HTMLElement} */
 function pictureOf(medium) {
   const { id, kind, name } = medium;
-  const address = addressOf(id);
-  if (!address) return make('span', { className: 'missing' }, `${name} is not in this browser.`);
+  const content = held.get(id);
+  if (content === undefined)
+    return make('span', { className: 'missing' }, `${name} is not in this browser.`);
+  if (typeof content === 'string') return chipOf(name, content);
+  const address = addresses.get(id) ?? URL.createObjectURL(content);
+  addresses.set(id, address);
   if (kind === 'audio') return make('audio', { controls: true, src: address, ariaLabel: name });
   const button = makeButton('', () => enlarge(medium, address), 'thumbnail');
   button.title = `Enlarge ${name}`;
@@ -121,8 +153,9 @@ const latest = new WeakMap();
 
 /** @param {HTMLElement} list @param {Medium[]} media @param {(medium: Medium) => HTMLElement[]} [controls] */
 export async function fillMedia(list, media, controls = () => []) {
+  if (latest.get(list) === media) return; // keeps the focus, and unfolded files open
   latest.set(list, media);
-  await hold(media.filter(({ id }) => !held.has(id)));
+  await hold(media);
   if (latest.get(list) !== media) return; // it has changed in the meantime
   list.replaceChildren(...media.map((one) => make('li', {}, pictureOf(one), ...controls(one))));
 }

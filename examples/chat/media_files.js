@@ -1,8 +1,9 @@
-// examples/chat/media_files.js — image and audio files: checks whether this browser can decode them, makes images smaller, and
-// writes their bytes as text into exported conversations.
+// examples/chat/media_files.js — files to attach: reads the text of documents, checks whether this browser can decode images and
+// recordings, makes images smaller, and writes all of them as text into exported conversations.
 
 import { held } from './attachments.js';
-import { keepMedium, readMedium } from './media_store.js';
+import { readText } from './file_text.js';
+import { contentIn, keepMedium, readMedium } from './media_store.js';
 import { newId } from './records.js';
 
 /** @typedef {import('./attachments.js').Medium} Medium */
@@ -15,19 +16,27 @@ const AUDIO_BYTES_MAX = 50e6;
 const AUDIO_MINUTES_MAX = 30;
 const JPEG_QUALITY = 0.92;
 
-/** @typedef {{medium: Medium, blob: Blob} | {refusal: string}} Read */
+/** @typedef {{medium: Medium, content: Blob | string} | {refusal: string}} Read */
 
-/** @param {File} file @returns {Promise<Read>} */
-export async function readFile(file) {
+/**
+ * @param {File} file
+ * @param {(page: number, pages: number) => void} [onPage] called for each page of a PDF
+ * @returns {Promise<Read>}
+ */
+export async function readFile(file, onPage) {
+  const { name } = file;
   const [kind] = file.type.split('/');
   if (kind === 'video')
     return { refusal: 'videos are not supported. Attach a frame of it as an image' };
-  const found = kind === 'image' ? await readImage(file) : await readAudio(file);
-  if (typeof found === 'string') return { refusal: found };
-  const id = await hashOf(found);
-  const { name } = file;
-  const own = { id, kind: /** @type {Medium['kind']} */ (kind), name, type: found.type };
-  return { medium: own, blob: found };
+  if (kind === 'image' || kind === 'audio') {
+    const found = kind === 'image' ? await readImage(file) : await readAudio(file);
+    if (typeof found === 'string') return { refusal: found };
+    return { medium: { id: await hashOf(found), kind, name, type: found.type }, content: found };
+  }
+  const found = await readText(file, onPage);
+  if ('refusal' in found) return found;
+  const id = await hashOf(new Blob([found.text]));
+  return { medium: { id, kind: 'text', name, type: 'text/plain' }, content: found.text };
 }
 
 /**
@@ -119,13 +128,13 @@ const base64Of = (blob) =>
 /** @param {Medium} medium @returns {Promise<Medium & {data?: string}>} */
 async function withData(medium) {
   const bytes = await readMedium(medium.id).catch(() => undefined);
-  const blob = held.get(medium.id) ?? (bytes && new Blob([bytes]));
-  return blob ? { ...medium, data: await base64Of(blob) } : medium;
+  const content = held.get(medium.id) ?? bytes;
+  return content === undefined ? medium : { ...medium, data: await base64Of(new Blob([content])) };
 }
 
 /**
  * @param {Whole[]} wholes
- * @returns {Promise<Whole[]>} the conversations with the bytes of their media, for export
+ * @returns {Promise<Whole[]>} the conversations with the bytes of their attachments, for export
  */
 export const dataOf = (wholes) =>
   Promise.all(
@@ -139,7 +148,7 @@ export const dataOf = (wholes) =>
     })),
   );
 
-/** Stores the bytes of media that imported conversations contain. @param {Whole[]} wholes */
+/** Stores the attachments that imported conversations contain. @param {Whole[]} wholes */
 export async function takeOut(wholes) {
   for (const { turns } of wholes) {
     for (const { media = [] } of turns) {
@@ -148,10 +157,10 @@ export async function takeOut(wholes) {
         delete one.data;
         if (data === undefined) continue;
         const bytes = Uint8Array.from(atob(data), (letter) => letter.charCodeAt(0));
-        const blob = new Blob([bytes], { type: one.type });
-        one.id = await hashOf(blob); // a file may contain another image's id
-        held.set(one.id, blob);
-        await keepMedium(one, blob);
+        one.id = await hashOf(new Blob([bytes])); // a file may contain another image's id
+        const content = contentIn(one, bytes.buffer);
+        held.set(one.id, content);
+        await keepMedium(one, content);
       }
     }
   }

@@ -1,4 +1,4 @@
-// examples/chat/media_store.js — the bytes of images and recordings, in a separate database: each
+// examples/chat/media_store.js — the text of attached files, and the bytes of images and recordings, in a separate database: each
 // is stored once, regardless of the number of messages that contain it.
 
 import { attachedMedia, held, USED } from './attachments.js';
@@ -22,10 +22,10 @@ const connection = new Connection(NAME, 1, (db) => {
 });
 const open = () => connection.open();
 
-/** @param {Medium} medium @param {Blob} blob */
-export async function keepMedium({ id, kind, name, type }, blob) {
+/** @param {Medium} medium @param {Blob | string} content */
+export async function keepMedium({ id, kind, name, type }, content) {
   if (!settings.remember) return;
-  const bytes = await blob.arrayBuffer();
+  const bytes = await new Blob([content]).arrayBuffer();
   const db = await open();
   await db.put(STORE, { id, kind, name, type, bytes, added: Date.now() });
   keepValue(USED, '1');
@@ -33,6 +33,20 @@ export async function keepMedium({ id, kind, name, type }, blob) {
 
 /** @param {string} id @returns {Promise<ArrayBuffer | undefined>} */
 export const readMedium = async (id) => (await (await open()).get(STORE, id))?.bytes;
+
+/** @param {Medium} medium @param {ArrayBuffer} bytes @returns {Blob | string} its content, as in `held` */
+export const contentIn = ({ kind, type }, bytes) =>
+  kind === 'text' ? new TextDecoder().decode(bytes) : new Blob([bytes], { type });
+
+/** @param {Medium[]} media whose content is not loaded yet */
+export async function hold(media) {
+  await Promise.all(
+    media.map(async (one) => {
+      const bytes = held.has(one.id) ? undefined : await readMedium(one.id).catch(() => undefined);
+      if (bytes) held.set(one.id, contentIn(one, bytes));
+    }),
+  );
+}
 
 /** @param {{turns: {media?: Medium[]}[], drafts: {media?: Medium[]}[]}} all @returns {Set<string>} */
 const usedIn = ({ turns, drafts }) =>
@@ -63,14 +77,11 @@ export async function followSetting(store) {
   const media = [...turns, ...drafts].flatMap((one) => one.media ?? []);
   if (settings.remember) {
     for (const one of media) {
-      const blob = held.get(one.id);
-      if (blob) await keepMedium(one, blob);
+      const content = held.get(one.id);
+      if (content !== undefined) await keepMedium(one, content);
     }
     return;
   }
-  for (const { id, type } of media) {
-    const bytes = held.has(id) ? undefined : await readMedium(id).catch(() => undefined);
-    if (bytes) held.set(id, new Blob([bytes], { type }));
-  }
+  await hold(media);
   await (await open()).clear(STORE);
 }

@@ -4,6 +4,7 @@
 
 import { drawPages } from '../fork/kv_map.js';
 import { messagesOf } from './answer_request.js';
+import { untilHeld } from './attachments.js';
 import { goTo, state } from './conversation.js';
 import { byId, formatBytes, make } from './dom.js';
 import { begunAhead } from './draft_answers.js';
@@ -57,6 +58,7 @@ async function heldBy(engine, messages, pageTokens) {
   /** @type {Map<Message, Held>} */
   const held = new Map();
   const known = new Set(messages);
+  await untilHeld(messages);
   for (const message of messages) {
     if (isForgotten(message)) continue;
     const { tokens } = await engine.findPages(messagesOf(saidUntil(message)), toolsOfPrompt());

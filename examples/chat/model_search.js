@@ -3,7 +3,7 @@
 // is typed or chosen.
 
 import * as conversation from './conversation.js';
-import { formatBytes, make, makeButton } from './dom.js';
+import { formatBytes, make, makeButton, makeLine } from './dom.js';
 import { hubAddress, hubNameOf, mirrored } from './hub.js';
 import { encoderBytes, listHubFiles, searchHub } from './hub_search.js';
 import { examine, readDevice } from './model_header.js';
@@ -25,11 +25,6 @@ const NO_ADDRESS = 'This is not a URL. A URL looks like https://example.org/mode
 const MEASURED_TOKENS = 32;
 const MEASURED_PRIORITY = -20;
 
-/** @param {string} text @param {string} [className] */
-function line(text, className = 'hint') {
-  return make('p', { className }, text);
-}
-
 /** @param {[text: string, note: string, action: () => void][]} rows */
 function listOf(rows) {
   const items = rows.map(([text, note, action]) => {
@@ -43,7 +38,7 @@ function listOf(rows) {
 /** @param {string} text @param {(text: string) => void} pick @param {AbortSignal} signal */
 async function showSearch(text, pick, signal) {
   const all = await searchHub(text, signal);
-  if (all.length === 0) return [line('No GGUF model on the hub matches.')];
+  if (all.length === 0) return [makeLine('No GGUF model on the hub matches.')];
   return [
     listOf(
       all.map(({ name, downloads, isGated }) => [
@@ -66,7 +61,7 @@ async function showRepository({ name, revision, type }, pick, signal) {
     return [];
   }
   if (wanted.length === 0)
-    return [line(`${name} has no GGUF file${type ? ` of type ${type}` : ''}.`)];
+    return [makeLine(`${name} has no GGUF file${type ? ` of type ${type}` : ''}.`)];
   return [
     listOf(wanted.map(({ path, bytes, url }) => [path, formatBytes(bytes), () => pick(url)])),
   ];
@@ -78,7 +73,7 @@ function cardOf({ fits, verdict, facts }, name) {
   return make(
     'section',
     { className: `verdict ${fits}`, ariaLabel: `Details of ${name}` },
-    ...[line(name, 'name'), line(verdict, 'says'), make('dl', {}, ...list)],
+    ...[makeLine(name, 'name'), makeLine(verdict, 'says'), make('dl', {}, ...list)],
   );
 }
 
@@ -132,7 +127,7 @@ async function showFile(text, url, signal) {
  */
 export async function lookFor(text, pick, signal) {
   const wanted = specOf(mirrored(text.trim()), hubAddress(), document.baseURI);
-  if (wanted.kind === 'none') return { elements: [line(wanted.why ?? NO_ADDRESS, 'says bad')] };
+  if (wanted.kind === 'none') return { elements: [makeLine(wanted.why ?? NO_ADDRESS, 'says bad')] };
   if (wanted.kind === 'search') return { elements: await showSearch(wanted.text, pick, signal) };
   if (wanted.kind === 'repository') return { elements: await showRepository(wanted, pick, signal) };
   return showFile(text, wanted.url, signal);

@@ -33,6 +33,7 @@ import { nameOfUrl } from './models.js';
 import { hideNotice, showNotice } from './notice.js';
 import { followSetting, openStore } from './open_store.js';
 import { startPageMenu } from './page_menu.js';
+import { untilAttached } from './pasting.js';
 import { startPicker, takeFiles } from './picker.js';
 import { builtIn, isSame, keyOf, lastModel, wishOf } from './requested_model.js';
 import { forget } from './saved_visits.js';
@@ -110,15 +111,17 @@ function sendLater(text) {
   return undefined;
 }
 
-byId('composer').addEventListener('submit', (event) => {
+byId('composer').addEventListener('submit', async (event) => {
   event.preventDefault();
+  await untilAttached(); // a file that is being read belongs to the message
   if (conversation.isAnswering()) return; // keeps the typed text
   if (current().engine) send(promptField.value);
   else sendLater(promptField.value);
 });
 promptField.addEventListener('input', () => {
   // on a touch keyboard, Enter does not send
-  if (!current().engine) byId('send').toggleAttribute('disabled', promptField.value.trim() === '');
+  const isEmpty = promptField.value.trim() === '' && questionOfMedia() === '';
+  if (!current().engine) byId('send').toggleAttribute('disabled', isEmpty);
 });
 promptField.addEventListener('keydown', (event) => {
   if (!isSending(event)) return;

@@ -1,16 +1,23 @@
 // examples/chat/pasting.js — handles pasting: long text is inserted into question fields in one step,
-// and images and recordings are attached.
+// and files are attached.
 
-import { isMediaFile } from './attachments.js';
+import { loadMedia } from './attachments.js';
 import { TEXT_BYTES_MAX } from './blocks.js';
 import { addBooks } from './book.js';
 import { hideNotice, showNotice } from './notice.js';
 
-/** Attaches files, whose code is loaded with the first one. @param {File[]} files */
-export async function attach(files) {
-  const library = await import('./attaching.js').catch(() => undefined);
-  if (library) await library.attach(files);
-  else showNotice('File support could not be loaded. Check the network connection.');
+/** @type {Promise<unknown>} */
+let attaching = Promise.resolve();
+
+/** @returns {Promise<unknown>} a promise that settles when no file is being read */
+export const untilAttached = () => attaching;
+
+/** Attaches files to the message. @param {File[]} files */
+export function attach(files) {
+  const late = () => showNotice('File support could not be loaded. Check the network connection.');
+  const own = loadMedia().then((one) => one.attachFiles(files), late);
+  attaching = Promise.allSettled([attaching, own]);
+  return own;
 }
 
 /**
@@ -39,7 +46,7 @@ let pasted;
 function takePasted(event) {
   const into = /** @type {HTMLTextAreaElement} */ (event.target);
   const copied = event.clipboardData?.getData('text/plain') ?? '';
-  const files = [...(event.clipboardData?.files ?? [])].filter(isMediaFile);
+  const files = [...(event.clipboardData?.files ?? [])];
   if (files.length > 0 && copied === '' && !document.querySelector('dialog:modal')) {
     event.preventDefault();
     attach(files);

@@ -1,7 +1,7 @@
 // examples/chat/picker.js — the dialog in which a model is chosen: from a list, as a file, by a
 // search or by a URL. Its header is read and checked before its weights are loaded.
 
-import { byId, make } from './dom.js';
+import { byId, make, makeLine } from './dom.js';
 import { isModel, isProjector } from './file_type.js';
 import { hubAddress } from './hub.js';
 import { isKept } from './kept_models.js';
@@ -45,11 +45,6 @@ function forgetOwn() {
 
 // ---- results ----
 
-/** @param {string} text @param {string} [className] */
-function line(text, className = 'hint') {
-  return make('p', { className }, text);
-}
-
 /** @param {string} text */
 function pick(text) {
   field.value = text;
@@ -68,7 +63,7 @@ async function lookUp(place, text) {
   judged = undefined;
   for (const one of [found, listed]) if (one !== place) one.replaceChildren();
   if (text.trim() === '') return void place.replaceChildren();
-  place.replaceChildren(line('Reading its details …'));
+  place.replaceChildren(makeLine('Reading its details …'));
   try {
     const { lookFor } = await import('./model_search.js');
     const { elements, file } = await lookFor(text, pick, own.signal);
@@ -77,7 +72,7 @@ async function lookUp(place, text) {
     place.replaceChildren(...elements);
   } catch (error) {
     if (looking !== own) return undefined;
-    place.replaceChildren(line(inWords(error), 'says bad'));
+    place.replaceChildren(makeLine(inWords(error), 'says bad'));
   }
   place.scrollIntoView({ block: 'nearest' });
   return judged;
@@ -138,7 +133,7 @@ async function takeOwn(files) {
   }
   fileField.after(listed);
   listed.replaceChildren(
-    line(
+    makeLine(
       `${files[0].name} is not a GGUF file. Attach texts and PDFs next to the message field.`,
       'says bad',
     ),
@@ -178,7 +173,7 @@ async function takeListed() {
   return takeJudged(listed, url, () => wish);
 }
 
-/** @param {File[]} files that were dropped or opened: models are loaded, text files are put into the message */
+/** @param {File[]} files that were dropped or opened: models are loaded, others are attached */
 export async function takeFiles(files) {
   const areModels = await Promise.all(files.map(isModel));
   const own = files.filter((_, index) => areModels[index]);

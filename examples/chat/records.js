@@ -121,15 +121,15 @@ const MEDIA_NAME_MAX = 1000;
 
 /**
  * @param {any} one
- * @returns {boolean} whether it is an image or a recording; SVG drawings are rejected, because they
- * could contain scripts
+ * @returns {boolean} whether it is an attachment; SVG drawings are rejected, because they could
+ * contain scripts
  */
 const isMedium = (one) =>
   /^[\w-]{1,100}$/.test(one?.id) &&
-  ['image', 'audio'].includes(one.kind) &&
+  ['image', 'audio', 'text'].includes(one.kind) &&
   typeof one.name === 'string' &&
   one.name.length <= MEDIA_NAME_MAX &&
-  /^(image|audio)\/(?!svg)[\w.+-]{1,100}$/.test(one.type) &&
+  /^((image|audio)\/(?!svg)[\w.+-]{1,100}|text\/plain)$/.test(one.type) &&
   ['string', 'undefined'].includes(typeof one.data);
 
 /**

@@ -2,6 +2,7 @@
 // (MiniSearch) is built at the first search and rebuilt after changes.
 
 import MiniSearch from 'minisearch';
+import { asText, untilHeld } from './attachments.js';
 import { listenToAll } from './tabs.js';
 import { keeper } from './write_queue.js';
 
@@ -29,14 +30,15 @@ async function build() {
   const gone = new Set(turns.filter(({ forgotten }) => forgotten).map(({ id }) => id));
   const isGone = (/** @type {any} */ { id, role, parent }) =>
     gone.has(id) || (role === 'assistant' && gone.has(parent));
+  const all = [...turns, ...drafts].filter((one) => there.has(one.conversation) && !isGone(one));
+  const files = all.flatMap(({ media = [] }) => media.filter(({ kind }) => kind === 'text'));
+  await untilHeld([{ media: files }]);
   made.addAll([
     ...[...there.values()].map(({ id, title }) => ({ id, conversation: id, title, text: '' })),
-    ...[...turns, ...drafts]
-      .filter((one) => there.has(one.conversation) && !isGone(one))
-      .map((one) => ({
-        ...{ id: one.id, conversation: one.conversation, title: '' },
-        text: 'content' in one ? one.content : one.text,
-      })),
+    ...all.map((one) => ({
+      ...{ id: one.id, conversation: one.conversation, title: '' },
+      text: ['content' in one ? one.content : one.text, ...(one.media ?? []).map(asText)].join(' '),
+    })),
   ]);
   index = made;
 }

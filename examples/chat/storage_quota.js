@@ -61,7 +61,7 @@ addEventListener('appinstalled', () => {
 async function stateButtons() {
   const { bytes } = await sizeOfStates();
   if (bytes === 0) return [];
-  return [freeing(`Saved model states (${formatBytes(bytes)})`, forget)];
+  return [freeing(`the saved states of conversations (${formatBytes(bytes)})`, forget)];
 }
 
 /** @returns {Promise<HTMLElement[]>} */
@@ -136,6 +136,16 @@ export async function makeRoom() {
   if (bytes > 0) await forget();
   return bytes > 0;
 }
+
+/**
+ * Stores something. If storage is full, data that can be recomputed is deleted first.
+ * @param {() => Promise<void>} keep
+ */
+export const withRoom = (keep) =>
+  keep().catch(async (error) => {
+    if (error.name !== 'QuotaExceededError' || !(await makeRoom())) throw error;
+    await keep();
+  });
 
 /** @param {string} text describes the data that does not fit @param {HTMLElement[]} [ways] buttons that free space */
 export const offerRoom = (text, ways) => show(text, ways);

@@ -2,6 +2,8 @@
 // Markdown the visible branch. Both can be imported again. Imported conversations never replace
 // existing ones.
 
+import { asText } from './attachments.js';
+import { fenceFor } from './blocks.js';
 import { erased, wholeFrom } from './records.js';
 import { allAfter, fromTurns, isForgotten, shownAfter } from './tree.js';
 
@@ -38,9 +40,8 @@ function withoutForgotten({ conversation, turns }) {
 
 /** @param {string} text @param {string} kind @returns {string[]} lines of a block that the text cannot close */
 function blockLines(text, kind) {
-  let ticks = 3;
-  for (const { length } of text.match(/`{3,}/g) ?? []) ticks = Math.max(ticks, length + 1);
-  return ['`'.repeat(ticks) + kind, ...text.split('\n'), '`'.repeat(ticks), ''];
+  const fence = fenceFor(text);
+  return [fence + kind, ...text.split('\n'), fence, ''];
 }
 
 /** @param {string} title @param {string[]} lines @returns {string[]} */
@@ -63,21 +64,19 @@ const roundLines = ({ content, calls }) => [
 ];
 
 /**
- * Returns the line for an image or a recording, whose bytes are only in JSON.
- * @param {import('./attachments.js').Medium} medium
- * @returns {string}
+ * @param {Whole} whole whose attachments are loaded
+ * @returns {string} with the text of files; the bytes of images and recordings are only in JSON
  */
-const mediumLine = ({ kind, name }) =>
-  `[${kind === 'image' ? 'image' : 'recording'}: ${name.replaceAll(/[\r\n]/g, ' ')}]`;
-
-/** @param {Whole} whole @returns {string} */
 export function toMarkdown({ conversation, turns }) {
   const path = shownAfter(fromTurns(turns, conversation.shown));
   const said = path
     .filter((one) => !isForgotten(one))
     .flatMap(({ role, content, rounds = [], media = [] }) => [
       ...rounds.flatMap(roundLines),
-      ...section(names[role], [...media.map(mediumLine), ...content.split('\n')]),
+      ...section(
+        names[role],
+        [...media.map(asText), content].flatMap((text) => text.split('\n')),
+      ),
     ]);
   return [`# ${conversation.title}`, '', ...said].join('\n');
 }

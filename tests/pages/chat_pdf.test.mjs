@@ -1,4 +1,4 @@
-// PDFs in the chat page: their text is put into the message with page numbers, and unreadable files are reported with the
+// PDFs in the chat page: their text is attached with page numbers, and unreadable files are reported with the
 // reason. The library is loaded with the first PDF. In Chromium, with a fake engine.
 
 import assert from 'node:assert/strict';
@@ -26,9 +26,17 @@ const drop = (page, files) =>
     dispatchEvent(new DragEvent('drop', { dataTransfer, cancelable: true }));
   })()`);
 
-const field = "document.querySelector('#prompt').value";
+const chip = (/** @type {Page} */ page) => page.locator('.media.attached .chip');
 
-test('the text of a PDF is put into the message, page by page; the library is loaded when needed', {
+/** @param {Page} page @param {string} name */
+async function textOf(page, name) {
+  await chip(page).locator('summary', { hasText: name }).click();
+  const text = chip(page).locator('pre:not(:empty)');
+  await text.waitFor();
+  return text.textContent();
+}
+
+test('the text of a PDF is attached, page by page; the library is loaded when needed', {
   skip,
 }, async (t) => {
   const page = await openPage(t);
@@ -36,14 +44,15 @@ test('the text of a PDF is put into the message, page by page; the library is lo
   const before = asked.filter((path) => /pdf/.test(path));
   assert.deepEqual(before, []);
   await drop(page, { 'odd “name”\n#.pdf': pdfOf(['The fox is red.', '', 'The end.']) });
-  await untilTrue(page, `${field}.includes('The end.')`);
-  assert.equal(
-    await page.inputValue('#prompt'),
-    'What is it about?\n\nodd “name” #.pdf:\n```pdf\n[Page 1]\nThe fox is red.\n\n[Page 3]\nThe end.\n```',
-  );
+  assert.equal(await textOf(page, 'odd “name”'), '[Page 1]\nThe fox is red.\n\n[Page 3]\nThe end.');
+  assert.equal(await page.inputValue('#prompt'), 'What is it about?');
   assert.ok(asked.some((path) => /pdfs-.*\.js/.test(path)));
   await takePicture(page, 'chat-pdf');
-  await untilKept(page, ({ drafts }) => drafts.some(({ text }) => text.includes('[Page 3]')));
+  await untilKept(page, ({ drafts }) => drafts.some(({ media }) => media?.length === 1));
+  await page.press('#prompt', 'Enter');
+  await untilTrue(page, 'globalThis.asked.length === 1');
+  const said = await page.evaluate('asked[0]');
+  assert.match(said, /^odd “name” #\.pdf:\n```pdf\n\[Page 1\]\n.*```\nWhat is it about\?$/s);
 });
 
 test('unreadable files are reported with the reason, and input stays', {
@@ -66,7 +75,7 @@ test('unreadable files are reported with the reason, and input stays', {
     assert.equal(await page.inputValue('#prompt'), 'A question');
   }
   await drop(page, { 'scan.pdf': pdfOf(['']), 'good.pdf': pdfOf(['Some text']) });
-  await untilTrue(page, `${field}.includes('Some text')`);
+  assert.equal(await textOf(page, 'good.pdf'), '[Page 1]\nSome text');
   assert.match(await page.innerText('#notice-text'), /^scan\.pdf: it has no text/);
 });
 
@@ -75,14 +84,14 @@ test('progress in pages is shown for a PDF that takes a while to read', { skip }
     performance.now = () => 5000 * now(); // a slow device
     globalThis.told = [];
     addEventListener('DOMContentLoaded', () => {
-      const notice = document.getElementById('notice-text');
-      new MutationObserver(() => told.push(notice.textContent)).observe(notice, { childList: true });
+      const look = () => told.push(document.querySelector('.attached-note')?.textContent);
+      new MutationObserver(look).observe(document.body, { childList: true, subtree: true });
     });`;
   const page = await openPage(t, { script });
   const lines = Array.from({ length: 40 }, (_, index) => `Line ${index}`);
   await drop(page, { 'long.pdf': pdfOf(lines) });
-  await untilTrue(page, `${field}.includes('Line 39')`);
+  await chip(page).waitFor();
   const told = /** @type {string[]} */ (await page.evaluate('told'));
   assert.ok(told.includes('long.pdf: reading page 20 of 40'), told.join());
-  assert.equal(await page.locator('#notice').isHidden(), true);
+  await untilTrue(page, "document.querySelector('.attached-note').textContent === ''");
 });

@@ -4,7 +4,6 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { asBlock, textOf } from '../../examples/chat/blocks.js';
 import { knowsNothing } from '../../examples/chat/unknown_answers.js';
 import { useChat } from '../support/chat_page.mjs';
 import { ask, talk, untilKept } from '../support/chat_stub.mjs';
@@ -220,46 +219,4 @@ test('only the system prompt of the open conversation is shown', { skip }, async
   await page.getByRole('link', { name: 'Without' }).click();
   await page.locator('.body', { hasText: 'One.' }).waitFor();
   assert.equal(await page.isHidden('#told'), true);
-});
-
-test('text becomes a block that it cannot close; other content is rejected', async () => {
-  assert.equal(asBlock('a.py', 'print(1)'), 'a.py:\n```py\nprint(1)\n```');
-  assert.equal(asBlock('notes', 'x\n```\ny\n'), 'notes:\n````\nx\n```\ny\n````');
-  const many = asBlock('many', '```` '.repeat(200_000)); // more than the number of arguments that a call can have
-  assert.ok(many.startsWith('many:\n`````\n````'));
-  assert.equal(asBlock('a\nb.md', ''), 'a b.md:\n```md\n\n```');
-  assert.equal(await textOf(new Blob(['höher'])), 'höher');
-  assert.equal(await textOf(new Blob([new Uint8Array([0xff, 0xfe])])), undefined);
-  assert.equal(await textOf(new Blob(['a\0b'])), undefined);
-  assert.equal(await textOf(new Blob(['x'.repeat(1e6 + 1)])), undefined);
-});
-
-test('a dropped text file is put into the message; other kinds of files are rejected', {
-  skip,
-}, async (t) => {
-  const page = await openPage(t);
-  const drop = (/** @type {string} */ name, /** @type {number[]} */ bytes) =>
-    page.evaluate(
-      ([file, body]) => {
-        const data = new DataTransfer();
-        data.items.add(new File([new Uint8Array(/** @type {number[]} */ (body))], String(file)));
-        dispatchEvent(new DragEvent('drop', { dataTransfer: data, cancelable: true }));
-      },
-      [name, bytes],
-    );
-  await page.fill('#prompt', 'What does it print?');
-  await drop('a.py', [...Buffer.from('print(1)')]);
-  await untilTrue(page, "document.getElementById('prompt').value.includes('print(1)')");
-  await drop('picture.png', [0x89, 0x50, 0xff, 0]);
-  await page
-    .locator('#notice-text', {
-      hasText: 'picture.png: not a model, a PDF, an image, a recording or a text',
-    })
-    .waitFor();
-  await untilKept(page, ({ drafts }) => drafts.some(({ text }) => text.includes('print(1)')));
-  await page.press('#prompt', 'Enter');
-  const asked = 'What does it print?\n\na.py:\n```py\nprint(1)\n```';
-  await untilTrue(page, 'asked.length === 1');
-  assert.equal(await page.evaluate('asked[0]'), asked);
-  assert.deepEqual(await page.evaluate('loaded.length'), 1, 'no model was loaded');
 });

@@ -159,7 +159,7 @@ const passes = [
     };
     type('What does it print?');
     drop('a.py', 'print(1)');
-    await until('text', () => one('#prompt').value.includes('print(1)'));
+    await until('text', () => one('.media.attached .chip'));
     drop('picture.png', new Uint8Array([0x89, 0x50, 0xff, 0]));
     const refused = await until('refused', () => one('#notice-text').textContent.includes('not a model') &&
       one('#notice-text').textContent.split(':')[0]);
@@ -172,7 +172,7 @@ const passes = [
       one('#' + id).dispatchEvent(new DragEvent(kind, { dataTransfer, bubbles: true, cancelable: true })))]));
     return { refused, asked, left };`,
     {
-      ...{ refused: 'picture.png', asked: ['What does it print?\n\na.py:\n```py\nprint(1)\n```'] },
+      ...{ refused: 'picture.png', asked: ['a.py:\n```py\nprint(1)\n```\nWhat does it print?'] },
       // these events are left to the browser, which inserts text and opens links
       left: { prompt: [true, true], search: [true, true], log: [false, false] },
     },

@@ -469,7 +469,7 @@ test('files are identified by their bytes: pickers show all files, and text file
   await chooser.setFiles([
     { name: 'a.txt', mimeType: 'text/plain', buffer: Buffer.from('some notes') },
   ]);
-  await untilTrue(page, "document.getElementById('prompt').value.includes('some notes')");
+  await page.locator('.media.attached .chip', { hasText: 'a.txt' }).waitFor();
   await page.click('#choose-model');
   await page.setInputFiles('#model-file', [
     { name: 'b.txt', mimeType: 'text/plain', buffer: Buffer.from('no model') },

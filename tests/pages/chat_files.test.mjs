@@ -1,0 +1,231 @@
+// Text files in the chat page: each becomes a chip above the message field, whose text is sent before the question. They are kept
+// with the draft and the conversation, exported, found by the search, and reachable by keyboard. In Chromium, with a fake engine.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { asBlock, textOf } from '../../examples/chat/blocks.js';
+import { assertAccessible } from '../support/accessible.mjs';
+import { bytesOf, useChat } from '../support/chat_page.mjs';
+import { untilKept } from '../support/chat_stub.mjs';
+import { untilTrue } from '../support/package.mjs';
+import { takePicture } from '../support/pictures.mjs';
+
+const { skip, openPage } = useChat('chat-files');
+/** @typedef {import('playwright-core').Page} Page */
+
+/** @param {string} name @param {string | Buffer} text */
+const file = (name, text) => ({ name, mimeType: '', buffer: Buffer.from(text) });
+
+/** @param {Page} page */
+const chips = (page) => page.locator('.media.attached .chip');
+
+/** @param {Page} page @param {...ReturnType<typeof file>} files */
+async function attach(page, ...files) {
+  const count = await chips(page).count();
+  await page.setInputFiles('#attach-file', files);
+  await chips(page)
+    .nth(count + files.length - 1)
+    .waitFor();
+}
+
+/** @param {Page} page @param {string} kind @returns {Promise<string>} the exported file */
+async function exported(page, kind) {
+  const own = page.locator('#conversation-list li', { has: page.locator('[aria-current]') });
+  if (!(await own.getByRole('button', { name: kind }).isVisible()))
+    await own.locator('.more').click();
+  const [download] = await Promise.all([
+    page.waitForEvent('download'),
+    own.getByRole('button', { name: kind }).click(),
+  ]);
+  return (await bytesOf(download)).toString();
+}
+
+const wide = { viewport: { width: 1200, height: 800 } };
+
+test('text becomes a block that it cannot close; other content is rejected', async () => {
+  assert.equal(asBlock('a.py', 'print(1)'), 'a.py:\n```py\nprint(1)\n```');
+  assert.equal(asBlock('notes', 'x\n```\ny\n'), 'notes:\n````\nx\n```\ny\n````');
+  const many = asBlock('many', '```` '.repeat(200_000)); // more than a call can have arguments
+  assert.ok(many.startsWith('many:\n`````\n````'));
+  assert.equal(asBlock('a\nb.md', ''), 'a b.md:\n```md\n\n```');
+  assert.equal(await textOf(new Blob(['höher'])), 'höher');
+  assert.equal(await textOf(new Blob([new Uint8Array([0xff, 0xfe])])), undefined);
+  assert.equal(await textOf(new Blob(['a\0b'])), undefined);
+  assert.equal(await textOf(new Blob(['x'.repeat(1e6 + 1)])), undefined);
+});
+
+test('a dropped text file is attached and sent before the question; other kinds of files are rejected', {
+  skip,
+}, async (t) => {
+  const page = await openPage(t);
+  const drop = (/** @type {string} */ name, /** @type {number[]} */ bytes) =>
+    page.evaluate(
+      ([dropped, body]) => {
+        const data = new DataTransfer();
+        data.items.add(new File([new Uint8Array(/** @type {number[]} */ (body))], String(dropped)));
+        dispatchEvent(new DragEvent('drop', { dataTransfer: data, cancelable: true }));
+      },
+      [name, bytes],
+    );
+  await page.fill('#prompt', 'What does it print?');
+  await drop('a.py', [...Buffer.from('print(1)')]);
+  await chips(page).waitFor();
+  assert.equal(await page.inputValue('#prompt'), 'What does it print?');
+  await drop('picture.png', [0x89, 0x50, 0xff, 0]);
+  await page
+    .locator('#notice-text', {
+      hasText: 'picture.png: not a model, a PDF, an image, a recording or a text',
+    })
+    .waitFor();
+  await page.press('#prompt', 'Enter');
+  await untilTrue(page, 'asked.length === 1');
+  const asked = 'a.py:\n```py\nprint(1)\n```\nWhat does it print?';
+  assert.equal(await page.evaluate('asked[0]'), asked);
+  assert.deepEqual(await page.evaluate('loaded.length'), 1, 'no model was loaded');
+  assert.equal(await chips(page).count(), 0);
+});
+
+test('a file is kept with its draft, its conversation and its exported files', {
+  skip,
+}, async (t) => {
+  const page = await openPage(t, { options: wide });
+  await attach(page, file('fox.txt', 'The fox is red.'), file('empty.txt', ''));
+  await page.fill('#prompt', 'Which colour?');
+  await untilKept(page, ({ drafts }) => drafts.some(({ media }) => media?.length === 2));
+  await page.reload();
+  await chips(page).nth(1).waitFor();
+  assert.equal(await page.inputValue('#prompt'), 'Which colour?');
+  await page.getByRole('button', { name: 'Remove empty.txt' }).click();
+  await untilTrue(page, "document.querySelectorAll('.media.attached li').length === 1");
+  await page.waitForSelector('#send:not([disabled])');
+  await page.press('#prompt', 'Enter');
+  await page.evaluate("say('Red.'); end()");
+  await page.locator('.message.assistant footer').waitFor();
+  await untilKept(page, ({ turns }) => turns.at(-1)?.state === 'whole');
+
+  await page.reload();
+  const chip = page.locator('.message.user .chip');
+  await chip.locator('summary').click();
+  await page.getByText('The fox is red.', { exact: true }).waitFor();
+  await page.waitForSelector('#send:not([disabled])');
+  await page.fill('#prompt', 'And the end?');
+  await page.press('#prompt', 'Enter');
+  await untilTrue(page, 'bodies.length === 1');
+  const [first] = (await page.evaluate('bodies[0]')).messages;
+  assert.equal(first.content, 'fox.txt:\n```txt\nThe fox is red.\n```\nWhich colour?');
+  await page.evaluate("say('None.'); end()");
+  await page.locator('.message.assistant footer').nth(1).waitFor();
+
+  await page.fill('#search', 'fox red');
+  await page.locator('#conversation-list .found', { hasText: 'fox is red' }).waitFor();
+  await page.fill('#search', '');
+  const text = await exported(page, 'Save as Markdown');
+  assert.ok(text.includes('## You\n\nfox.txt:\n```txt\nThe fox is red.\n```\nWhich colour?'), text);
+  const json = await exported(page, 'Save as JSON');
+
+  const other = await openPage(t, { options: wide });
+  await other.setInputFiles('#import-file', file('c.json', json));
+  await other.locator('.message.user .chip summary').click();
+  await other.getByText('The fox is red.', { exact: true }).waitFor();
+  await other.setInputFiles('#import-file', file('c.md', text));
+  await other.locator('.message.user .body', { hasText: 'The fox is red.' }).waitFor();
+});
+
+test('a file without a question is summarised, also if it is attached while the model loads', {
+  skip,
+}, async (t) => {
+  const script = 'globalThis.holdLoading = () => new Promise((settle) => { release = settle; });';
+  const page = await openPage(t, { script, isReady: false });
+  await untilTrue(page, "typeof release === 'function'");
+  await attach(page, file('a.txt', 'one'), file('b.txt', 'two'));
+  await page.click('#send');
+  await page.evaluate('release()');
+  await untilTrue(page, 'asked.length === 1');
+  const blocks = 'a.txt:\n```txt\none\n```\nb.txt:\n```txt\ntwo\n```\n';
+  assert.equal(await page.evaluate('asked[0]'), `${blocks}Summarise these files.`);
+});
+
+test('a message waits for a file that is still being read', { skip }, async (t) => {
+  const script = `const read = Blob.prototype.arrayBuffer;
+    Blob.prototype.arrayBuffer = async function () {
+      if (this.size === 9) await new Promise((settle) => { globalThis.goOn = settle; });
+      return read.call(this);
+    };`;
+  const page = await openPage(t, { script });
+  await page.fill('#prompt', 'What is it?');
+  await page.setInputFiles('#attach-file', file('a.txt', 'slow file'));
+  await page.locator('.attached-note', { hasText: 'Reading a.txt' }).waitFor();
+  await page.press('#prompt', 'Enter');
+  await page.evaluate('goOn()');
+  await untilTrue(page, "typeof goOn === 'function' && (goOn(), asked.length === 1)");
+  assert.equal(await page.evaluate('asked[0]'), 'a.txt:\n```txt\nslow file\n```\nWhat is it?');
+});
+
+test('chips are named, reached, unfolded and removed by keyboard, and fit a phone', {
+  skip,
+}, async (t) => {
+  for (const [name, options] of /** @type {const} */ ([
+    ['light', wide],
+    ['dark', { ...wide, colorScheme: 'dark' }],
+    ['phone', { viewport: { width: 360, height: 740 } }],
+  ])) {
+    const page = await openPage(t, { options });
+    const long = `${'A long name of a file '.repeat(4)}.md`;
+    await attach(page, file('fox.txt', 'The fox is red.\n'.repeat(400)), file(long, '# Notes\n'));
+    await page.locator('#notice', { hasText: 'This text is long' }).waitFor();
+    await page.click('#dismiss-notice');
+    assert.equal(await page.locator('#announcer').textContent(), `${long} is attached.`);
+    await takePicture(page, `files-attached-${name}`);
+    await page.focus('#prompt');
+    const focused = () =>
+      page.evaluate(() => {
+        const own = document.activeElement;
+        return own?.getAttribute('aria-label') ?? own?.textContent?.trim();
+      });
+    const back = [];
+    for (let count = 0; count < 5; count++) {
+      await page.keyboard.press('Shift+Tab');
+      back.push(await focused());
+    }
+    assert.deepEqual(back, [
+      'Attach a file',
+      `Remove ${long}`,
+      `${long} 1 kB`,
+      'Remove fox.txt',
+      'fox.txt 6 kB',
+    ]);
+    await page.keyboard.press('Enter');
+    await page.locator('.chip[open] pre:not(:empty)').waitFor();
+    await takePicture(page, `files-unfolded-${name}`);
+    await assertAccessible(page);
+    const isWide = 'document.documentElement.scrollWidth > innerWidth';
+    assert.equal(await page.evaluate(isWide), false, 'nothing is wider than the window');
+    await page.getByRole('button', { name: `Remove ${long}` }).focus();
+    await page.keyboard.press('Enter');
+    await untilTrue(page, "document.activeElement.ariaLabel === 'Remove fox.txt'");
+    await page.fill('#prompt', 'Which colour?');
+    await page.press('#prompt', 'Enter');
+    await page.evaluate("say('Red.'); end()");
+    await page.locator('.message.assistant footer').waitFor();
+    await takePicture(page, `files-sent-${name}`);
+    await page.locator('.message.user .chip summary').press('Enter');
+    await page.locator('.message.user .chip pre:not(:empty)').waitFor();
+    await takePicture(page, `files-sent-unfolded-${name}`);
+    await assertAccessible(page);
+  }
+});
+
+test('a pasted file is attached; a message has at most 20', { skip }, async (t) => {
+  const page = await openPage(t);
+  await page.evaluate(() => {
+    const clipboardData = new DataTransfer();
+    clipboardData.items.add(new File(['pasted'], 'p.txt', { type: 'text/plain' }));
+    const init = { clipboardData, bubbles: true, cancelable: true };
+    document.getElementById('prompt')?.dispatchEvent(new ClipboardEvent('paste', init));
+  });
+  await chips(page).waitFor();
+  const many = Array.from({ length: 20 }, (_, index) => file(`${index}.txt`, `${index}`));
+  await page.setInputFiles('#attach-file', many);
+  await page.locator('#notice', { hasText: 'A message has at most 20 attachments.' }).waitFor();
+  assert.equal(await chips(page).count(), 20);
+});
