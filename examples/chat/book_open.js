@@ -101,7 +101,7 @@ export async function openBook(id, engine, isStill) {
   if (!isStill()) return void base?.close().catch(() => {}); // already closed with the engine
   if (base) setBook({ id, messages, engine, base });
   const isUnread = engine && !base;
-  const hint = ': for this model it must be read again. The shelf of books reads it once.';
+  const hint = ': this model must read it again, which you can start in Books.';
   showAbout(id, `About “${book.title}”${isUnread ? hint : ''}`);
   if (isUnread) showNotice(`“${book.title}” must be read again for this model.`, toShelf, 'Books');
 }

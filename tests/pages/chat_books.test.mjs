@@ -501,7 +501,7 @@ test('with another model, the page says that the book must be read again', {
     .setInputFiles(resolve(root, 'examples/models/wick-2.6m-q8_0.gguf'));
   await page.click('#load-model');
   // a notice with the same message is soon replaced by one that says that the model's file is kept
-  await page.locator('#about-book', { hasText: 'for this model it must be read again' }).waitFor();
+  await page.locator('#about-book', { hasText: 'this model must read it again' }).waitFor();
   await openShelf(page);
   await row(page, 'models.txt')
     .getByText(/must be read again\./)
@@ -588,7 +588,7 @@ test('an imported book is read again, unless it was signed with a key of this us
   await other.getByText('“mine.txt” was deleted.').waitFor(); // so that this notice does not replace later ones
   await other.evaluate('isFull = false');
   await add(other, 'mine.wickbook', book);
-  await other.getByText(/was read by you for .*: it is not read again/).waitFor();
+  await other.getByText(/is signed with your key, so .* does not read it again/).waitFor();
   const { tokens } = await untilRead(other, 'mine.txt');
   await button(other, 'Ask', 'mine.txt').click();
   const told = await ask(other, 'Why?');

@@ -81,7 +81,7 @@ const theirs = (key, book) => `${shelf}
   takeIn('key.json', bytesOf('${key}'), one('#book-key-file'));
   await says(/This is now your key/);
   add('mine.wickbook', book);
-  await says(/was read by you for .*: it is not read again/);
+  await says(/is signed with your key, so .* does not read it again/);
   const tokens = await read('mine.txt');
   const { cached } = await ask('mine.txt');
   await openShelf();
