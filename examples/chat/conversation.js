@@ -18,7 +18,7 @@ import { introduce } from './introductions.js';
 import { enter, enterForgotten, strike, strikeForgotten } from './journal.js';
 import { addArticle, addFooter, editQuestion, keepInView, makeArrows } from './message.js';
 import { Live } from './progress_line.js';
-import { newConversation, newId, titleOf } from './records.js';
+import { newConversation, newId, titleOf, wholeFrom } from './records.js';
 import { beginAnswers, endAnswers, keepAnswer, makeWriter, turnOf } from './running_answers.js';
 import { keepState, showConversation, untilTakenUp } from './saved_visits.js';
 import { settingsToKeep, useSettings } from './settings.js';
@@ -105,8 +105,26 @@ const itemsOf = (message, question) => [
     action: () => openWords(message),
     className: 'open-words',
   },
+  {
+    name: 'New chat from here',
+    hint: 'Copy the conversation up to this answer, and continue the copy.',
+    action: () => copyUntil(message).catch(tell),
+    className: 'copy-chat',
+  },
   forgetItem(question),
 ];
+
+/** Opens a copy of the conversation that ends with a message. @param {Message} message */
+async function copyUntil(message) {
+  const { about } = open;
+  const title = `Copy of ${about.title}`;
+  const turns = saidUntil(message).map((one) => ({ ...turnOf(one, about), shown: undefined }));
+  const whole = wholeFrom({ conversation: { ...about, title, isPinned: false }, turns });
+  if (!whole) return;
+  Object.assign(whole.conversation, { changed: Date.now(), book: about.book });
+  await keeper.add((store) => store.takeIn(whole));
+  await openConversation(whole.conversation.id);
+}
 
 /** @param {Message} message @param {HTMLElement} article */
 function addControls(message, article) {
@@ -117,7 +135,8 @@ function addControls(message, article) {
     const edit = makeIconButton('edit', 'Edit', () => openEdit(message), 'branching');
     if (message.isStart)
       arrows.unshift(makeButton('Read all again', () => readAll(message), 'branching'));
-    const all = [...arrows, edit, ...(message.children.length === 0 ? [again] : [])];
+    const copy = makeCopyIcons(() => message.content);
+    const all = [...arrows, ...copy, edit, ...(message.children.length === 0 ? [again] : [])];
     const isBeingAnswered = message.children.some(({ state }) => state === 'writing');
     if (!isBeingAnswered) all.push(...makeMenu([forgetItem(message)]));
     addFooter(article, '', all);
@@ -755,4 +774,13 @@ followTabs(() => open, isAnswering);
 promptField.addEventListener('input', () => {
   hideContextNote();
   updateGauge();
+});
+promptField.addEventListener('keydown', (event) => {
+  const { key, shiftKey, ctrlKey, metaKey, altKey } = event;
+  if (key !== 'ArrowUp' || shiftKey || ctrlKey || metaKey || altKey) return;
+  const isMeant = (/** @type {Message} */ one) => one.role === 'user' && !isForgotten(one);
+  const last = shownAfter(open.tree).findLast(isMeant);
+  if (!last || running || promptField.value !== '' || attachedMedia().length > 0) return;
+  event.preventDefault();
+  openEdit(last);
 });

@@ -129,8 +129,18 @@ promptField.addEventListener('keydown', (event) => {
   /** @type {HTMLFormElement} */ (byId('composer')).requestSubmit();
 });
 addEventListener('keydown', (event) => {
-  if (event.key === 'Escape' && document.querySelector('dialog:modal') === null)
-    conversation.stop();
+  const { key, shiftKey, ctrlKey, metaKey } = event;
+  if (document.querySelector('dialog:modal')) return;
+  const isCopy = shiftKey && (ctrlKey || metaKey) && key.toLowerCase() === 'c';
+  const text = isCopy ? conversation.lastAnswer() : '';
+  if (key === 'Escape' && shiftKey) promptField.focus();
+  else if (key === 'Escape') conversation.stop();
+  if (text === '' || !navigator.clipboard) return;
+  event.preventDefault(); // browsers would open their developer tools
+  navigator.clipboard.writeText(text).then(
+    () => showNotice('The last answer was copied.'),
+    () => showNotice('This page may not use the clipboard.'),
+  );
 });
 byId('stop').addEventListener('click', conversation.stop);
 byId('new-chat').addEventListener('click', () => {

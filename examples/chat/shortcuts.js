@@ -7,8 +7,11 @@ const shortcuts = [
   ['Enter', 'send the message'],
   ['Shift+Enter', 'start a new line'],
   ['Escape', 'stop the answer, or close the open dialog'],
+  ['Shift+Escape', 'go to the message field'],
+  ['Up', 'edit the last question (in an empty message field)'],
   ['Ctrl+K', 'search all conversations'],
   ['Ctrl+Shift+O', 'start a new chat'],
+  ['Ctrl+Shift+C', 'copy the last answer'],
   ['Up, Down', 'move in the list of conversations'],
   ['?', 'show this list (outside of text fields)'],
 ];

@@ -55,8 +55,8 @@ test('asking, editing, regenerating, searching and settings need no pointer', {
   await keyboard.press('Enter');
   await answer(page, 1, 'One.');
   assert.equal(await focused(page), 'Your message');
-  assert.deepEqual(await walk(page, 'Shift+Tab', 12), [
-    ...['Attach a file', 'More', 'Regenerate', 'Copy', 'More', 'Edit', 'Conversation'],
+  assert.deepEqual(await walk(page, 'Shift+Tab', 13), [
+    ...['Attach a file', 'More', 'Regenerate', 'Copy', 'More', 'Edit', 'Copy', 'Conversation'],
     ...['More', 'Settings', 'New chat', 'Wick 4.2M', 'Conversations'],
   ]);
   await goTo(page, 'Edit', 'Tab');
@@ -131,4 +131,26 @@ test('while an answer is generated, its question does not offer a second one', {
   assert.equal(await page.locator('.again').isVisible(), false);
   await page.evaluate("fail('INTERNAL')");
   await page.locator('#problem:not([hidden])').waitFor();
+});
+
+test('shortcuts: the last answer is copied, the message field gets the focus, Up edits the last question', {
+  skip,
+}, async (t) => {
+  const page = await openPage(t, { options: { ...options, permissions: ['clipboard-read', 'clipboard-write'] } });
+  await page.keyboard.type('First');
+  await page.keyboard.press('Enter');
+  await answer(page, 1, 'One.');
+  await page.locator('#open-settings').focus();
+  await page.keyboard.press('Control+Shift+C');
+  await page.locator('#notice', { hasText: 'The last answer was copied.' }).waitFor();
+  assert.equal(await page.evaluate('navigator.clipboard.readText()'), 'One.');
+  await page.keyboard.press('Shift+Escape');
+  assert.equal(await focused(page), 'Your message');
+  await page.keyboard.type('typed');
+  await page.keyboard.press('ArrowUp');
+  assert.equal(await page.locator('.edit').count(), 0);
+  await page.fill('#prompt', '');
+  await page.keyboard.press('ArrowUp');
+  assert.equal(await focused(page), 'Your edited message');
+  assert.equal(await page.locator('.edit textarea').inputValue(), 'First');
 });

@@ -93,6 +93,28 @@ test('many conversations: New chat deletes nothing; pin, rename, delete and undo
   await untilListed(page, ['Light']);
 });
 
+test('an answer continues in a copy of the conversation, and the first one stays', {
+  skip,
+}, async (t) => {
+  const { open } = await newContext(t);
+  const page = await open();
+  await talk(page, 'About foxes', 'They are red.');
+  await talk(page, 'And hares?', 'They are brown.');
+  const first = page.locator('.message.assistant').first();
+  await first.hover();
+  await first.locator('.open-menu').click();
+  await takePicture(page, 'chat-answer-menu');
+  await first.getByRole('button', { name: /^New chat from here/ }).click();
+  await untilListed(page, ['Copy of About foxes', 'About foxes']);
+  assert.deepEqual(await shown(page), ['About foxes', 'They are red.']);
+  await talk(page, 'And deer?', 'They are large.');
+  await page.getByRole('link', { name: 'About foxes', exact: true }).click();
+  await page.locator('.body', { hasText: 'They are brown.' }).waitFor();
+  assert.equal((await shown(page)).length, 4);
+  const { turns } = await untilKept(page, (kept) => kept.turns.length === 8);
+  assert.equal(new Set(turns.map(({ id }) => id)).size, 8);
+});
+
 test('on a phone, a deletion is undone in the drawer, and the focus stays in it', {
   skip,
 }, async (t) => {
