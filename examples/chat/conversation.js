@@ -669,7 +669,7 @@ export async function say(text) {
   const again = (/** @type {boolean} */ isAlone, /** @type {string | undefined} */ fold) =>
     askNext(text, isAlone, fold).catch(tell);
   const isRoom = await whileMeasuring(async () => {
-    await Promise.all([bookReady(), untilHeld(path)]);
+    await Promise.all([bookReady(), untilHeld([...path, { media }])]);
     return hasRoom([...path, /** @type {any} */ (typed)], again);
   });
   offered = isRoom ? '' : text;
