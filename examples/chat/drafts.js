@@ -77,16 +77,14 @@ export async function takeUpDrafts(conversation, drafts) {
   for (const draft of drafts.sort((a, b) => b.changed - a.changed)) {
     const { field, text } = draft;
     const place = placeOf(conversation.id, field);
-    const media = field === '' ? (draft.media ?? []) : [];
-    if (ids.get(place) === draft.id) {
-      texts.set(field, text);
-      setAttached(media, false);
-    } else if (!texts.has(field) && !ids.has(place) && !(await isOpenElsewhere(draft.tab))) {
-      texts.set(field, text);
-      setAttached(media, false);
-      const own = draftOf(conversation, field, text);
-      keeper.add((store) => store.adoptDraft(draft, own));
-    }
+    const isOwn = ids.get(place) === draft.id;
+    const isTaken = texts.has(field) || ids.has(place);
+    if (!isOwn && (isTaken || (await isOpenElsewhere(draft.tab)))) continue;
+    texts.set(field, text);
+    if (field === '') setAttached(draft.media ?? [], false);
+    if (isOwn) continue;
+    const own = draftOf(conversation, field, text);
+    keeper.add((store) => store.adoptDraft(draft, own));
   }
   return texts;
 }

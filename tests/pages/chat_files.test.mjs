@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { asBlock, textOf } from '../../examples/chat/blocks.js';
 import { assertAccessible } from '../support/accessible.mjs';
 import { bytesOf, useChat } from '../support/chat_page.mjs';
-import { untilKept } from '../support/chat_stub.mjs';
+import { talk, untilKept } from '../support/chat_stub.mjs';
 import { untilTrue } from '../support/package.mjs';
 import { takePicture } from '../support/pictures.mjs';
 
@@ -129,6 +129,25 @@ test('a file is kept with its draft, its conversation and its exported files', {
   await other.getByText('The fox is red.', { exact: true }).waitFor();
   await other.setInputFiles('#import-file', file('c.md', text));
   await other.locator('.message.user .body', { hasText: 'The fox is red.' }).waitFor();
+});
+
+test('a draft keeps its files if a question is being edited, too', { skip }, async (t) => {
+  const page = await openPage(t);
+  await talk(page, 'First', 'One.');
+  await page.locator('.message.user').getByRole('button', { name: 'Edit', exact: true }).click();
+  await page.fill('.edit textarea', 'First, edited');
+  await untilKept(page, ({ drafts }) => drafts.length === 1);
+  await attach(page, file('a.txt', 'one'));
+  await page.fill('#prompt', 'What is it?');
+  await untilKept(page, ({ drafts }) => drafts.some(({ text }) => text === 'What is it?'));
+  await page.reload();
+  await page.locator('.edit textarea').waitFor();
+  await chips(page).waitFor({ timeout: 10_000 });
+  await page.fill('#prompt', 'What is it now?');
+  const { drafts } = await untilKept(page, (kept) =>
+    kept.drafts.some(({ text }) => text === 'What is it now?'),
+  );
+  assert.equal(drafts.find(({ field }) => field === '').media.length, 1);
 });
 
 test('a file without a question is summarised, also if it is attached while the model loads', {
