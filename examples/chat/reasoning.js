@@ -1,6 +1,7 @@
 // examples/chat/reasoning.js — the reasoning before an answer: folded, with its duration.
 
-import { byId, make } from './dom.js';
+import { make } from './dom.js';
+import { keepInView } from './message.js';
 
 /** @param {number} ms */
 export function thoughtInWords(ms) {
@@ -30,8 +31,6 @@ export function showReasoning(body, text, ms) {
   return undefined;
 }
 
-const log = byId('log');
-
 /**
  * Measures the duration of a model's reasoning while it arrives.
  * @param {{reasoning?: string, reasoningMs?: number}} message
@@ -42,8 +41,7 @@ export function makeThinker(message, body) {
   let frame = 0;
   const draw = () => {
     frame = 0;
-    showReasoning(body, message.reasoning ?? '', message.reasoningMs);
-    if (log.scrollHeight - log.scrollTop - log.clientHeight < 160) log.scrollTop = log.scrollHeight;
+    keepInView(() => showReasoning(body, message.reasoning ?? '', message.reasoningMs));
   };
   return {
     /** @param {string} piece */

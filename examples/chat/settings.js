@@ -30,8 +30,10 @@ const defaults = {
   tools: false,
 };
 
+const switches = /** @type {const} */ (['remember', 'ahead', 'tools']);
+const texts = /** @type {const} */ (['system', 'theme']);
 const numbers = Object.keys(defaults).filter(
-  (name) => !['system', 'remember', 'theme', 'ahead', 'tools'].includes(name),
+  (name) => !(/** @type {readonly string[]} */ ([...switches, ...texts]).includes(name)),
 );
 
 const key = 'wick-chat-settings';
@@ -118,24 +120,18 @@ function fillForm() {
   /** @type {HTMLElement} */ (field('context')).replaceChildren(
     new Option(wanted ? `${wanted} tokens` : 'default', wanted),
   );
-  for (const name of [...numbers, 'system']) {
+  for (const name of [...numbers, ...texts]) {
     const value = /** @type {Record<string, unknown>} */ (settings)[name];
     if (name === 'context') continue;
     field(name).value = String(value ?? '');
   }
-  field('remember').checked = settings.remember;
-  field('ahead').checked = settings.ahead;
-  field('tools').checked = settings.tools;
-  field('theme').value = settings.theme;
+  for (const name of switches) field(name).checked = settings[name];
 }
 
 function readForm() {
   const own = /** @type {Record<string, unknown>} */ (settings);
-  settings.system = field('system').value;
-  settings.remember = field('remember').checked;
-  settings.ahead = field('ahead').checked;
-  settings.tools = field('tools').checked;
-  settings.theme = field('theme').value;
+  for (const name of texts) settings[name] = field(name).value;
+  for (const name of switches) settings[name] = field(name).checked;
   for (const name of numbers) {
     const text = field(name).value.trim();
     const fallback = /** @type {Record<string, unknown>} */ (defaults)[name];
