@@ -46,7 +46,7 @@ export const isReadable = (kind) => kind === 'text' || readable.includes(kind);
 /** Returns the first attached medium that the model does not support. */
 export const unreadMedium = () => attached.find(({ kind }) => !isReadable(kind));
 
-/** What is done with attachments of one kind, and what they are called. */
+/** The verb of the default question, and the noun, by the kind of the attachments. */
 const KINDS = {
   image: ['Describe', 'image'],
   audio: ['Transcribe', 'recording'],

@@ -136,7 +136,9 @@ test('while an answer is generated, its question does not offer a second one', {
 test('shortcuts: the last answer is copied, the message field gets the focus, Up edits the last question', {
   skip,
 }, async (t) => {
-  const page = await openPage(t, { options: { ...options, permissions: ['clipboard-read', 'clipboard-write'] } });
+  const page = await openPage(t, {
+    options: { ...options, permissions: ['clipboard-read', 'clipboard-write'] },
+  });
   await page.keyboard.type('First');
   await page.keyboard.press('Enter');
   await answer(page, 1, 'One.');
