@@ -8,6 +8,7 @@ import { fileURLToPath } from 'node:url';
 import {
   Copy,
   Ellipsis,
+  FileText,
   Menu,
   Mic,
   Pencil,
@@ -32,6 +33,7 @@ const icons = /** @type {const} */ ([
   [Settings, 'Settings'],
   [Ellipsis, 'More actions'],
   [Plus, 'Attach'],
+  [FileText, 'Attached file'],
   [Mic, 'Record'],
   [Square, 'Stop recording'],
   [Copy, 'Copy'],
