@@ -71,10 +71,13 @@ export async function tidy(store, unusedMs = UNUSED_MS) {
 /**
  * Called when the user has changed whether data is stored.
  * @param {import('./store.js').Store} store the new store
+ * @param {Awaited<ReturnType<import('./store.js').Store['everything']>>} before the records of the
+ * old store, of which those of other conversations stay on disk
  */
-export async function followSetting(store) {
-  const { turns, drafts } = await store.everything();
-  const media = [...turns, ...drafts].flatMap((one) => one.media ?? []);
+export async function followSetting(store, before) {
+  const { conversations, turns, drafts } = await store.everything();
+  const all = [...turns, ...drafts, { media: attachedMedia() }];
+  const media = all.flatMap((one) => one.media ?? []);
   if (settings.remember) {
     for (const one of media) {
       const content = held.get(one.id);
@@ -83,5 +86,13 @@ export async function followSetting(store) {
     return;
   }
   await hold(media);
-  await (await open()).clear(STORE);
+  const isLeft = (/** @type {{conversation: string}} */ one) =>
+    !conversations.some(({ id }) => id === one.conversation);
+  const left = usedIn({
+    turns: before.turns.filter(isLeft),
+    drafts: before.drafts.filter(isLeft),
+  });
+  const db = await open();
+  for (const id of await db.getAllKeys(STORE))
+    if (!left.has(String(id))) await db.delete(STORE, id);
 }

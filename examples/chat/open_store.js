@@ -73,8 +73,9 @@ export async function followSetting(open) {
   if (settings.remember === (store.kind === 'indexeddb')) return;
   const { moveToDisk, moveToMemory } = await import('./store_move.js');
   await keeper.untilIdle();
+  const before = await store.everything();
   const next = settings.remember ? await openDisk() : new Store(openMemory(), tellHere);
   await (settings.remember ? moveToDisk(store, next) : moveToMemory(store, next, open));
   keeper.use(next);
-  if (wasUsed()) await (await loadMedia()).followSetting(next);
+  if (wasUsed()) await (await loadMedia()).followSetting(next, before);
 }

@@ -150,6 +150,46 @@ test('a draft keeps its files if a question is being edited, too', { skip }, asy
   assert.equal(drafts.find(({ field }) => field === '').media.length, 1);
 });
 
+test('files of other conversations stay when nothing more is saved; a draft’s file is saved afterwards', {
+  skip,
+}, async (t) => {
+  const page = await openPage(t, { options: wide });
+  const save = async (/** @type {boolean} */ isOn) => {
+    await page.click('#open-settings');
+    await page.setChecked('[name=remember]', isOn);
+    await page.locator('#settings-form button.primary').click();
+  };
+  for (const name of ['first', 'second']) {
+    await page.click('#new-chat');
+    await attach(page, file(`${name}.txt`, `Text of the ${name}`));
+    await talk(page, `About the ${name}`, 'It is a text.');
+  }
+  await untilKept(page, ({ turns }) => turns.length === 4);
+  await page.reload();
+  await page.waitForSelector('#send:not([disabled])');
+  await page.locator('.message.user .chip', { hasText: 'second.txt' }).waitFor();
+  await save(false);
+  await untilKept(page, ({ turns }) => turns.length === 2);
+  await attach(page, file('draft.txt', 'Text of the draft'));
+  await save(true);
+  await untilKept(page, ({ turns }) => turns.length === 4);
+  await page.fill('#prompt', 'A draft');
+  await untilKept(page, ({ drafts }) => drafts.some(({ text }) => text === 'A draft'));
+  await page.reload();
+  for (const [chip, text] of [
+    ['.media.attached .chip', 'Text of the draft'],
+    ['.message.user .chip', 'Text of the second'],
+  ]) {
+    await page.locator(`${chip} summary`).click({ timeout: 20_000 });
+    await page.locator(`${chip} pre`, { hasText: text }).waitFor();
+  }
+  await page.getByRole('link', { name: 'About the first' }).click();
+  await page
+    .locator('.message.user .chip summary', { hasText: 'first.txt' })
+    .click({ timeout: 20_000 });
+  await page.locator('.message.user pre', { hasText: 'Text of the first' }).waitFor();
+});
+
 test('a file without a question is summarised, also if it is attached while the model loads', {
   skip,
 }, async (t) => {
