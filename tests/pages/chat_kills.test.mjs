@@ -133,32 +133,6 @@ test('killed at random moments: no question, draft or visible answer is lost', {
   t.diagnostic(`${rounds} kills, ${asked.length} questions, all kept`);
 });
 
-test('killed right after a file was attached or sent: its text is kept', { skip }, async (t) => {
-  const context = await browser.newContext({ serviceWorkers: 'block' });
-  t.after(() => context.close());
-  const random = randomFrom(soakSeed + 3);
-  const names = Object.keys(kills);
-  let page = await openStub(context, server.url, { script });
-  const rounds = soakCount(200);
-  for (let round = 0; round < rounds; round++) {
-    await page.click('#new-chat');
-    const text = `File ${round} of ${soakSeed}`;
-    const file = { name: `${round}.txt`, mimeType: 'text/plain', buffer: Buffer.from(text) };
-    await page.setInputFiles('#attach-file', file);
-    await page.locator('.media.attached .chip').waitFor();
-    const chips = random() < 0.5 ? '.message.user .chip' : '.media.attached .chip';
-    if (chips.startsWith('.message')) await page.press('#prompt', 'Enter');
-    await page.locator(chips).waitFor();
-    const kill = names[Math.floor(random() * names.length)];
-    await kills[kill](page);
-    if (kill === 'reload') await page.waitForSelector('#send:not([disabled])');
-    else page = await openStub(context, server.url, { script });
-    await page.locator(`${chips} summary`, { hasText: file.name }).click();
-    await page.locator(`${chips} pre`, { hasText: text }).waitFor();
-  }
-  t.diagnostic(`${rounds} kills, all files kept`);
-});
-
 /** Returns the state of turns that were read from the database, by id. @param {any[]} turns */
 const stateOf = (turns) =>
   new Map(
@@ -499,4 +473,30 @@ test('two tabs delete, undo, rename, pin, edit and forget at random: both show t
   }
   assert.deepEqual(problems, []);
   t.diagnostic(`${steps} steps, ${asked.size} texts, ${JSON.stringify(done)}`);
+});
+
+test('killed right after a file was attached or sent: its text is kept', { skip }, async (t) => {
+  const context = await browser.newContext({ serviceWorkers: 'block' });
+  t.after(() => context.close());
+  const random = randomFrom(soakSeed + 3);
+  const names = Object.keys(kills);
+  let page = await openStub(context, server.url, { script });
+  const rounds = soakCount(200);
+  for (let round = 0; round < rounds; round++) {
+    await page.click('#new-chat');
+    const text = `File ${round} of ${soakSeed}`;
+    const file = { name: `${round}.txt`, mimeType: 'text/plain', buffer: Buffer.from(text) };
+    await page.setInputFiles('#attach-file', file);
+    await page.locator('.media.attached .chip').waitFor();
+    const chips = random() < 0.5 ? '.message.user .chip' : '.media.attached .chip';
+    if (chips.startsWith('.message')) await page.press('#prompt', 'Enter');
+    await page.locator(chips).waitFor();
+    const kill = names[Math.floor(random() * names.length)];
+    await kills[kill](page);
+    if (kill === 'reload') await page.waitForSelector('#send:not([disabled])');
+    else page = await openStub(context, server.url, { script });
+    await page.locator(`${chips} summary`, { hasText: file.name }).click();
+    await page.locator(`${chips} pre`, { hasText: text }).waitFor();
+  }
+  t.diagnostic(`${rounds} kills, all files kept`);
 });
