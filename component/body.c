@@ -19,22 +19,24 @@ static bool check_nodes(const body *read, refusal *refused) {
     count += kind == JSON_OBJECT || kind == JSON_ARRAY;
   }
   if (count <= NODES_MAX) return true;
-  return refuse(refused, 400, "too_many_values", NULL,
-                "The body has more than %d objects and arrays", NODES_MAX);
+  return refuse(refused, REFUSE_BODY_VALUES(NULL), (unsigned)NODES_MAX);
 }
 
-bool body_read(body *read, const char *bytes, size_t size_bytes, refusal *refused) {
+bool body_parse(body *read, const char *bytes, size_t size_bytes, refusal *refused) {
   memset(read, 0, sizeof *read);
   read->bytes = bytes;
   memory_init(&read->memory, 0, platform_alloc, platform_free);
   work_begin(&read->work, &read->memory);
-  if (!document_read(&read->work, (const uint8_t *)bytes, size_bytes, &read->document)) {
-    if (read->work.status == WICK_E_NOMEM) {
-      return refuse(refused, 503, "nomem", NULL, "%s", read->work.error.message);
-    }
-    return refuse(refused, 400, "invalid_json", NULL, "The body is not JSON: %s",
-                  read->work.error.message);
+  if (document_read(&read->work, (const uint8_t *)bytes, size_bytes, &read->document)) return true;
+  const char *message = read->work.error.message;
+  if (read->work.status == WICK_E_NOMEM) {
+    return refuse(refused, 503, "nomem", NULL, "%s", message);
   }
+  return refuse(refused, 400, "invalid_json", NULL, "The body is not JSON: %s", message);
+}
+
+bool body_read(body *read, const char *bytes, size_t size_bytes, refusal *refused) {
+  if (!body_parse(read, bytes, size_bytes, refused)) return false;
   if (!check_nodes(read, refused)) return false;
   if (body_node(read, BODY_ROOT)->kind == JSON_OBJECT) return true;
   return refuse(refused, 400, "invalid_json", NULL, "The body must be a JSON object");
@@ -49,8 +51,7 @@ bool body_check_lists(const body *read, uint32_t items_max, refusal *refused) {
     char name[REFUSAL_PARAM_BYTES];
     const int shown = list->key.size_bytes < 60 ? (int)list->key.size_bytes : 60;
     snprintf(name, sizeof name, "%.*s", shown, (const char *)list->key.bytes);
-    return refuse(refused, 400, "array_above_max_length", name,
-                  "%s must have at most %u items, not %u", name, (unsigned)items_max,
+    return refuse(refused, REFUSE_LONG_LIST(name), name, (unsigned)items_max,
                   (unsigned)list->count);
   }
   return true;

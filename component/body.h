@@ -20,6 +20,8 @@ typedef struct body {
 // Parses a body. bytes [size_bytes] must be terminated and outlive the body. Returns false if they
 // are not a JSON object. body_end must be called in any case.
 bool body_read(body *read, const char *bytes, size_t size_bytes, refusal *refused);
+// Parses JSON of any size that the server has written, as body_read does.
+bool body_parse(body *read, const char *bytes, size_t size_bytes, refusal *refused);
 // Checks that no field of the body has more than items_max items. Processing items delays other
 // requests. A list of numbers counts as one item, because it contains the tokens of one input.
 bool body_check_lists(const body *read, uint32_t items_max, refusal *refused);

@@ -3,26 +3,12 @@
 #include <string.h>
 
 #include "echo.h"
+#include "prompts.h"
 
 enum { MAX_TOKENS = 16 };  // OpenAI's default
 
 static const field fields_completion[] = {
-    FIELDS_COMPLETION(PLAIN_FIELD)  // only their kind is checked
-    {"prompt", FIELD_IGNORED, 0, 0, NULL},
-    {"logprobs", FIELD_WHOLE, 0, WICK_LOGPROBS_MAX, NULL},
-    {"n_probs", FIELD_WHOLE, 0, WICK_LOGPROBS_MAX, NULL},
-    {"best_of", FIELD_WHOLE, 1, UINT32_MAX, NULL},
-    {"lora", FIELD_IGNORED, 0, 0, NULL},
-    {"max_tokens", FIELD_TOKENS, 0, 0, "0"},
-    {NULL, FIELD_IGNORED, 0, 0, NULL}};
-
-static bool is_prompt(const body *read, uint32_t node) {
-  return body_node(read, node)->kind == JSON_STRING || body_are_tokens(read, node);
-}
-
-static bool refuse_prompt(refusal *refused) {
-  return refuse_value(refused, "prompt", "a string, an array of token ids, or an array of these");
-}
+    FIELDS_COMPLETION(PLAIN_FIELD){NULL, FIELD_IGNORED, 0, 0, NULL}};
 
 // The parts of a prompt that are requested.
 typedef struct prompt_parts {
@@ -35,30 +21,22 @@ static bool take_parts(const body *read, const wanted *asked, prompt_parts *part
   parts->has_echo = body_is_true(read, body_find(read, BODY_ROOT, "echo"));
   parts->has_text = tokens == 0 || body_number(read, tokens) != 0;
   if (parts->has_echo && asked->is_streamed) {
-    return refuse(refused, 400, "invalid_value", "echo", "echo is not available with stream");
+    return refuse(refused, REFUSE_ECHO_STREAM("echo"));
   }
-  return parts->has_echo || parts->has_text ||
-         refuse(refused, 400, "invalid_value", "max_tokens", "max_tokens: 0 needs echo");
+  return parts->has_echo || parts->has_text || refuse(refused, REFUSE_NO_ECHO("max_tokens"));
 }
 
 static void end_choices(answer *to, uint32_t first) {
   for (uint32_t i = 0; i < to->choices_a_prompt; i++) to->choices[first + i].finish = "length";
 }
 
-static bool submit_prompt(server *of, body *read, uint32_t node, uint32_t first, wanted *asked,
+static bool submit_prompt(server *of, const prompt *one, uint32_t first, wanted *asked,
                           prompt_parts parts, answer *to, refusal *refused) {
   wick_request *request = &asked->request;
-  if (!is_prompt(read, node)) return refuse_prompt(refused);
-  request->tokens = NULL;
-  if (body_are_tokens(read, node)) {
-    if (!body_take_tokens(read, node, &request->tokens, &request->token_count, refuse_prompt,
-                          refused)) {
-      return false;
-    }
-  } else {
-    request->text = (const char *)body_node(read, node)->text.bytes;
-    request->text_bytes = body_node(read, node)->text.size_bytes;
-  }
+  request->tokens = one->tokens;
+  request->token_count = one->token_count;
+  request->text = one->text.bytes;
+  request->text_bytes = one->text.size_bytes;
   if (asked->limits_reasoning && request->tokens == NULL) {
     asked->reasoning.ending = request->text;
     asked->reasoning.ending_bytes = request->text_bytes;
@@ -74,8 +52,9 @@ static bool take_fields(body *read, const char *tenant, wanted *asked, wick_gram
                         refusal *refused) {
   const field_tables tables = {fields_completion, fields_common, ""};
   if (!fields_check(read, BODY_ROOT, &tables, refused) ||
-      !fields_take(read, tenant, asked, refused) || !fields_check_adapters(read, refused) ||
-      !fields_take_grammar(read, grammar, refused)) {
+      !fields_take(read, tenant, asked, refused) ||
+      !fields_take_bias(read, &asked->request.sampling, refused) ||
+      !fields_check_adapters(read, refused) || !fields_take_grammar(read, grammar, refused)) {
     return false;
   }
   if (grammar->kind != WICK_GRAMMAR_NONE) asked->request.grammar = grammar;
@@ -96,26 +75,25 @@ bool completion_begin(server *of, body *read, answer *to, refusal *refused) {
   wanted asked;
   wick_grammar grammar = {0};
   if (!take_fields(read, to->tenant, &asked, &grammar, refused)) return false;
-  const uint32_t prompt = body_find(read, BODY_ROOT, "prompt");
-  if (prompt == 0) {
-    return refuse(refused, 400, "missing_required_parameter", "prompt", "prompt is missing");
+  const uint32_t given = body_find(read, BODY_ROOT, "prompt");
+  if (given == 0) {
+    return refuse(refused, REFUSE_MISSING("prompt"), "prompt");
   }
   prompt_parts parts;
-  if (!take_parts(read, &asked, &parts, refused)) return false;
-  const bool is_one = is_prompt(read, prompt);
-  const json_node *list = body_node(read, prompt);
-  if (!is_one && (list->kind != JSON_ARRAY || list->count == 0)) return refuse_prompt(refused);
-  const uint32_t prompts = is_one ? 1 : list->count, n = asked.request.completions;
-  if (prompts > ANSWER_CHOICES_MAX || prompts * n > ANSWER_CHOICES_MAX) {
-    return refuse(refused, 400, "invalid_value", prompts > 1 ? "prompt" : "n",
-                  "A request may have at most %d choices in total over its prompts",
-                  ANSWER_CHOICES_MAX);
+  prompt *prompts;
+  uint32_t count;
+  if (!take_parts(read, &asked, &parts, refused) ||
+      !prompts_take(of->engine, read, given, "prompt", &prompts, &count, refused)) {
+    return false;
   }
-  if (!generation_prepare(to, ANSWER_TEXT, &asked, prompts * n, refused)) return false;
-  uint32_t node = is_one ? prompt : list->first;
-  for (uint32_t i = 0; i < prompts; i++) {
-    if (!submit_prompt(of, read, node, i * n, &asked, parts, to, refused)) return false;
-    node = body_node(read, node)->next;
+  const uint32_t n = asked.request.completions;
+  if (count > ANSWER_CHOICES_MAX || count * n > ANSWER_CHOICES_MAX) {
+    return refuse(refused, REFUSE_CHOICES(count > 1 ? "prompt" : "n"),
+                  (unsigned)ANSWER_CHOICES_MAX);
+  }
+  if (!generation_prepare(to, ANSWER_TEXT, &asked, count * n, refused)) return false;
+  for (uint32_t i = 0; i < count; i++) {
+    if (!submit_prompt(of, &prompts[i], i * n, &asked, parts, to, refused)) return false;
   }
   generation_start(of, to);
   return true;

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "prompts.h"
+
 typedef struct prompt_tokens {
   int32_t *ids;  // [count], the tokens that the model processes
   size_t count;
@@ -58,15 +60,7 @@ static bool put_text(const server *of, const wick_request *asked, buffer *out, r
     buffer_put(out, asked->text, asked->text_bytes);
     return true;
   }
-  wick_error error;
-  size_t size_bytes;
-  char *text = malloc(wick_detokenize_bytes_max(of->engine, asked->token_count));
-  if (text == NULL) return refuse_memory(refused);
-  const wick_status status = wick_detokenize(of->engine, asked->tokens, asked->token_count, true,
-                                             true, text, &size_bytes, &error);
-  if (status == WICK_OK) buffer_put(out, text, size_bytes);
-  free(text);
-  return status == WICK_OK || refuse_error(refused, &error, "prompt", NULL);
+  return prompts_put_text(of->engine, asked->tokens, asked->token_count, out, refused);
 }
 
 // Queues the request that generates all tokens except the first.

@@ -1,46 +1,28 @@
-// component/embedding_route.c — POST /v1/embeddings in OpenAI's format, and POST /v1/rerank in the
-// formats of Jina and Cohere (documents) and of text-embeddings-inference (texts).
+// component/embedding_route.c — POST /v1/embeddings in OpenAI's format, POST /embedding in that of
+// llama.cpp's server, and POST /v1/rerank in the formats of Jina and Cohere (documents) and of
+// text-embeddings-inference (texts).
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/json.h"
 #include "base/math.h"
 #include "embedding_jobs.h"
+#include "prompts.h"
 
-static const field fields_embedding[] = {{"model", FIELD_TEXT, 0, 0, NULL},
-                                         {"user", FIELD_IGNORED, 0, 0, NULL},
-                                         {"input", FIELD_IGNORED, 0, 0, NULL},
-                                         {"dimensions", FIELD_WHOLE, 1, UINT32_MAX, NULL},
-                                         {"encoding_format", FIELD_IGNORED, 0, 0, NULL},
-                                         {NULL, FIELD_IGNORED, 0, 0, NULL}};
+static const field fields_embedding[] = {
+    FIELDS_EVERY(PLAIN_FIELD) FIELDS_EMBEDDING(PLAIN_FIELD){NULL, FIELD_IGNORED, 0, 0, NULL}};
+static const field fields_native[] = {FIELDS_EVERY(PLAIN_FIELD) FIELDS_NATIVE_EMBEDDING(
+    PLAIN_FIELD){NULL, FIELD_IGNORED, 0, 0, NULL}};
 static const field fields_rerank[] = {
-    {"model", FIELD_TEXT, 0, 0, NULL},           {"user", FIELD_IGNORED, 0, 0, NULL},
-    {"query", FIELD_TEXT, 0, 0, NULL},           {"documents", FIELD_IGNORED, 0, 0, NULL},
-    {"top_n", FIELD_WHOLE, 1, UINT32_MAX, NULL}, {"return_documents", FIELD_BOOLEAN, 0, 0, NULL},
-    {"texts", FIELD_IGNORED, 0, 0, NULL},        {"return_text", FIELD_BOOLEAN, 0, 0, NULL},
-    {"raw_scores", FIELD_BOOLEAN, 0, 0, NULL},   {NULL, FIELD_IGNORED, 0, 0, NULL}};
+    FIELDS_EVERY(PLAIN_FIELD) FIELDS_RERANK(PLAIN_FIELD){NULL, FIELD_IGNORED, 0, 0, NULL}};
 
 static bool is_missing(const body *read, const char *name, refusal *refused) {
   if (body_find(read, BODY_ROOT, name) != 0) return false;
-  refuse(refused, 400, "missing_required_parameter", name, "%s is missing", name);
+  refuse(refused, REFUSE_MISSING(name), name);
   return true;
 }
 
 // ---- texts ----
-
-static bool refuse_input(refusal *refused) {
-  return refuse_value(refused, "input", "a string, token ids, or an array of these");
-}
-
-static bool take_text(body *read, uint32_t node, wick_embed_text *out, refusal *refused) {
-  if (body_are_tokens(read, node)) {
-    return body_take_tokens(read, node, &out->tokens, &out->token_count, refuse_input, refused);
-  }
-  if (body_node(read, node)->kind != JSON_STRING) return refuse_input(refused);
-  out->text = body_text(read, node).bytes;
-  out->text_bytes = body_text(read, node).size_bytes;
-  return true;
-}
 
 static wick_embed_text *texts_of(body *read, embedding *job, uint32_t count, refusal *refused) {
   wick_embed_text *texts = body_alloc(read, count, sizeof *texts, refused);
@@ -49,18 +31,19 @@ static wick_embed_text *texts_of(body *read, embedding *job, uint32_t count, ref
   return texts;
 }
 
-static bool take_input(body *read, embedding *job, refusal *refused) {
-  const uint32_t input = body_find(read, BODY_ROOT, "input");
-  const json_node *found = body_node(read, input);
-  const bool is_one = found->kind == JSON_STRING || body_are_tokens(read, input);
-  if (!is_one && (found->kind != JSON_ARRAY || found->count == 0)) return refuse_input(refused);
-  wick_embed_text *texts = texts_of(read, job, is_one ? 1 : found->count, refused);
-  if (texts == NULL) return false;
-  if (is_one) return take_text(read, input, texts, refused);
-  for (uint32_t item = found->first; item != 0; item = body_node(read, item)->next) {
-    if (!take_text(read, item, texts++, refused)) return false;
+static bool take_input(const server *of, body *read, uint32_t input, embedding *job,
+                       refusal *refused) {
+  prompt *inputs;
+  uint32_t count;
+  if (!prompts_take(of->engine, read, input, "input", &inputs, &count, refused)) return false;
+  wick_embed_text *texts = texts_of(read, job, count, refused);
+  for (uint32_t i = 0; texts != NULL && i < count; i++) {
+    texts[i] = (wick_embed_text){.text = inputs[i].text.bytes,
+                                 .text_bytes = inputs[i].text.size_bytes,
+                                 .tokens = inputs[i].tokens,
+                                 .token_count = inputs[i].token_count};
   }
-  return true;
+  return texts != NULL;
 }
 
 static uint32_t text_of_document(const body *read, uint32_t node) {
@@ -70,7 +53,7 @@ static uint32_t text_of_document(const body *read, uint32_t node) {
 static bool take_documents(body *read, embedding *job, const char *name, refusal *refused) {
   const json_node *list = body_node(read, body_find(read, BODY_ROOT, name));
   if (list->kind != JSON_ARRAY || list->count == 0) {
-    return refuse_value(refused, name, "an array of strings");
+    return refuse_value(refused, name, WORDS_STRINGS);
   }
   const wick_text query = body_text(read, body_find(read, BODY_ROOT, "query"));
   wick_embed_text *texts = texts_of(read, job, list->count, refused);
@@ -78,7 +61,7 @@ static bool take_documents(body *read, embedding *job, const char *name, refusal
   for (uint32_t item = list->first; item != 0; item = body_node(read, item)->next) {
     const uint32_t text = text_of_document(read, item);
     if (body_node(read, text)->kind != JSON_STRING) {
-      return refuse_value(refused, name, "an array of strings");
+      return refuse_value(refused, name, WORDS_STRINGS);
     }
     const wick_text document = body_text(read, text);
     *texts++ = (wick_embed_text){.text = query.bytes,
@@ -114,18 +97,21 @@ static void put_base64(buffer *out, const uint8_t *bytes, size_t size) {
   buffer_put_text(out, "\"");
 }
 
-static void put_vector(json_writer *json, answer *to, const wick_vectors *vectors) {
-  json_member(json, "embedding");
+static void put_floats(json_writer *json, const char *key, const wick_vectors *vectors) {
   const uint32_t count = vectors->rows * vectors->width;
-  if (to->embedding->is_base64) {
-    put_base64(&to->out, (const uint8_t *)vectors->values, count * sizeof *vectors->values);
+  json_open(json, key, '[');
+  for (uint32_t i = 0; i < count; i++) json_f32(json, NULL, vectors->values[i]);
+  json_close(json, '[');
+}
+
+static void put_vector(json_writer *json, answer *to, const wick_vectors *vectors) {
+  if (!to->embedding->is_base64) {
+    put_floats(json, "embedding", vectors);
     return;
   }
-  json_writer list;
-  json_begin(&list, buffer_put, &to->out);
-  json_open(&list, NULL, '[');
-  for (uint32_t i = 0; i < count; i++) json_f32(&list, NULL, vectors->values[i]);
-  json_close(&list, '[');
+  const uint32_t count = vectors->rows * vectors->width;
+  json_member(json, "embedding");
+  put_base64(&to->out, (const uint8_t *)vectors->values, count * sizeof *vectors->values);
 }
 
 static void put_embeddings(const server *of, answer *to) {
@@ -150,6 +136,25 @@ static void put_embeddings(const server *of, answer *to) {
   to->tokens_embedded = tokens;
   put_usage(&json, tokens);
   json_close(&json, '{');
+}
+
+// Writes the vectors in the format of llama.cpp's server.
+static void put_native(const server *of, answer *to) {
+  json_writer json;
+  json_begin(&json, buffer_put, &to->out);
+  json_open(&json, NULL, '[');
+  for (uint32_t i = 0; i < to->embedding->request.text_count; i++) {
+    wick_vectors vectors;
+    if (!wick_embed_get(of->engine, i, &vectors)) continue;
+    to->tokens_embedded += vectors.tokens;
+    json_open(&json, NULL, '{');
+    json_u64(&json, "index", i);
+    json_open(&json, "embedding", '[');
+    put_floats(&json, NULL, &vectors);
+    json_close(&json, '[');
+    json_close(&json, '{');
+  }
+  json_close(&json, '[');
 }
 
 typedef struct ranked {
@@ -232,13 +237,14 @@ static void put_ranking(const server *of, answer *to) {
 static bool check_format(const body *read, refusal *refused) {
   const uint32_t format = body_find(read, BODY_ROOT, "encoding_format");
   return format == 0 || body_is(read, format, "float") || body_is(read, format, "base64") ||
-         refuse_value(refused, "encoding_format", "float or base64");
+         refuse_value(refused, "encoding_format", WORDS_ENCODING_FORMAT);
 }
 
-static bool take_embedding(body *read, embedding *job, refusal *refused) {
+static bool take_embedding(const server *of, body *read, embedding *job, refusal *refused) {
   const field_tables tables = {fields_embedding, NULL, ""};
   if (!fields_check(read, BODY_ROOT, &tables, refused) || !check_format(read, refused) ||
-      is_missing(read, "input", refused) || !take_input(read, job, refused)) {
+      is_missing(read, "input", refused) ||
+      !take_input(of, read, body_find(read, BODY_ROOT, "input"), job, refused)) {
     return false;
   }
   const uint32_t dimensions = body_find(read, BODY_ROOT, "dimensions");
@@ -250,18 +256,34 @@ static bool take_embedding(body *read, embedding *job, refusal *refused) {
   return true;
 }
 
+static bool take_native(const server *of, body *read, embedding *job, refusal *refused) {
+  const field_tables tables = {fields_native, NULL, ""};
+  const uint32_t content = body_find(read, BODY_ROOT, "content");
+  const uint32_t input = body_find(read, BODY_ROOT, "input");
+  const uint32_t norm = body_find(read, BODY_ROOT, "embd_normalize");
+  if (!fields_check(read, BODY_ROOT, &tables, refused)) return false;
+  if (content == 0 && is_missing(read, "input", refused)) return false;
+  if (content != 0 && input != 0) {
+    return refuse(refused, REFUSE_SAME_FIELD("content"), "content", "input");
+  }
+  job->request.normalizes = norm == 0 || body_number(read, norm) > 0;
+  job->param = "input";
+  job->put = put_native;
+  return take_input(of, read, input != 0 ? input : content, job, refused);
+}
+
 // Returns the field with the documents; NULL: the documents are in both fields, or missing.
 static const char *name_of_documents(const body *read, refusal *refused) {
   if (body_find(read, BODY_ROOT, "texts") == 0) {
     return is_missing(read, "documents", refused) ? NULL : "documents";
   }
   if (body_find(read, BODY_ROOT, "documents") == 0) return "texts";
-  refuse(refused, 400, "invalid_value", "texts",
-         "texts and documents are the same field: send one");
+  refuse(refused, REFUSE_SAME_FIELD("texts"), "texts", "documents");
   return NULL;
 }
 
-static bool take_ranking(body *read, embedding *job, refusal *refused) {
+static bool take_ranking(const server *of, body *read, embedding *job, refusal *refused) {
+  (void)of;
   const field_tables tables = {fields_rerank, NULL, ""};
   if (!fields_check(read, BODY_ROOT, &tables, refused) || is_missing(read, "query", refused)) {
     return false;
@@ -280,12 +302,12 @@ static bool take_ranking(body *read, embedding *job, refusal *refused) {
   return true;
 }
 
-static bool begin(server *of, body *read, answer *to, bool (*take)(body *, embedding *, refusal *),
-                  refusal *refused) {
+static bool begin(server *of, body *read, answer *to,
+                  bool (*take)(const server *, body *, embedding *, refusal *), refusal *refused) {
   embedding *job = calloc(1, sizeof *job);
   if (job == NULL) return refuse(refused, 503, "nomem", NULL, "Out of memory");
   wick_embed_default(&job->request);
-  if (!take(read, job, refused)) {
+  if (!take(of, read, job, refused)) {
     free(job);
     return false;
   }
@@ -295,6 +317,10 @@ static bool begin(server *of, body *read, answer *to, bool (*take)(body *, embed
 
 bool embedding_begin(server *of, body *read, answer *to, refusal *refused) {
   return begin(of, read, to, take_embedding, refused);
+}
+
+bool native_embedding_begin(server *of, body *read, answer *to, refusal *refused) {
+  return begin(of, read, to, take_native, refused);
 }
 
 bool rerank_begin(server *of, body *read, answer *to, refusal *refused) {

@@ -18,17 +18,7 @@
 
 const field fields_common[] = {FIELDS_EVERY(PLAIN_FIELD) FIELDS_TEXT(PLAIN_FIELD)
                                    SAMPLING_FIELDS(NUMBER_FIELD)  // with their ranges
-                               FLAG_FIELDS(FLAG_FIELD){"stream_options", FIELD_OBJECT, 0, 0, NULL},
-                               {"n", FIELD_WHOLE, 1, WICK_COMPLETIONS_MAX, NULL},
-                               {"stop", FIELD_IGNORED, 0, 0, NULL},
-                               {"seed", FIELD_WHOLE, -WHOLE_MAX, WHOLE_MAX, NULL},
-                               {"logit_bias", FIELD_OBJECT, 0, 0, NULL},
-                               {"thinking_budget_tokens", FIELD_WHOLE, -1, UINT32_MAX, NULL},
-                               {"salt", FIELD_TEXT, 0, 0, NULL},
-                               {"choices", FIELD_IGNORED, 0, 0, NULL},
-                               {"dry_sequence_breakers", FIELD_IGNORED, 0, 0, NULL},
-                               {"samplers", FIELD_IGNORED, 0, 0, NULL},
-                               {NULL, FIELD_IGNORED, 0, 0, NULL}};
+                               FLAG_FIELDS(FLAG_FIELD){NULL, FIELD_IGNORED, 0, 0, NULL}};
 
 static const field *find(const field *table, document_text name) {
   for (; table != NULL && table->name != NULL; table++) {
@@ -69,7 +59,7 @@ static bool check_number(const body *read, uint32_t node, const field *known, co
   } else {
     snprintf(words, sizeof words, "%s from %.16g to %.16g", kind, known->min, known->max);
   }
-  return refuse_value(refused, name, known->min == -WHOLE_MAX ? "a whole number" : words);
+  return refuse_value(refused, name, known->min == -WHOLE_MAX ? WORDS_WHOLE : words);
 }
 
 // Whether a value is neutral. `idle` contains JSON values separated by '|'.
@@ -99,10 +89,19 @@ static bool is_effort(const body *read, uint32_t node) {
   return false;
 }
 
-static bool check_tokens(const body *read, uint32_t node, const char *name, refusal *refused) {
-  const double value = body_node(read, node)->kind == JSON_NUMBER ? body_number(read, node) : 0;
-  if (value == -1 || (value >= 1 && value <= UINT32_MAX && value == floor(value))) return true;
-  return refuse_value(refused, name, "a whole number of at least 1, or -1 for no limit");
+static bool is_limit(const body *read, uint32_t node, bool may_be_0) {
+  const double value = body_node(read, node)->kind == JSON_NUMBER ? body_number(read, node) : -2;
+  return value == -1 || (value == 0 && may_be_0) ||
+         (value >= 1 && value <= UINT32_MAX && value == floor(value));
+}
+
+static bool are_texts(const body *read, uint32_t node) {
+  const json_node *found = body_node(read, node);
+  bool is_right = found->kind == JSON_STRING || found->kind == JSON_ARRAY;
+  for (uint32_t item = found->first; item != 0; item = body_node(read, item)->next) {
+    is_right = is_right && body_node(read, item)->kind == JSON_STRING;
+  }
+  return is_right;
 }
 
 uint32_t fields_tokens(const body *read, uint32_t node) {
@@ -117,24 +116,23 @@ static bool check_field(const body *read, uint32_t node, const field *known, con
     case FIELD_IGNORED:
       return true;
     case FIELD_BOOLEAN:
-      if (kind == JSON_TRUE || kind == JSON_FALSE) return true;
-      return refuse_value(refused, name, "true or false");
+      return kind == JSON_TRUE || kind == JSON_FALSE || refuse_value(refused, name, WORDS_BOOLEAN);
     case FIELD_NUMBER:
     case FIELD_WHOLE:
       return check_number(read, node, known, name, refused);
     case FIELD_TEXT:
-      return kind == JSON_STRING || refuse_value(refused, name, "a string");
+      return kind == JSON_STRING || refuse_value(refused, name, WORDS_TEXT);
+    case FIELD_TEXTS:
+      return are_texts(read, node) || refuse_value(refused, name, WORDS_TEXTS);
     case FIELD_OBJECT:
-      return kind == JSON_OBJECT || refuse_value(refused, name, "an object");
+      return kind == JSON_OBJECT || refuse_value(refused, name, WORDS_OBJECT);
     case FIELD_TOKENS:
-      if (known->idle != NULL && kind == JSON_NUMBER && body_number(read, node) == 0) return true;
-      return check_tokens(read, node, name, refused);
+      return is_limit(read, node, known->idle != NULL) || refuse_value(refused, name, WORDS_TOKENS);
     case FIELD_SCHEMA:
       return kind == JSON_OBJECT || kind == JSON_STRING ||
-             refuse_value(refused, name, "a JSON schema or its text");
+             refuse_value(refused, name, WORDS_SCHEMA);
     case FIELD_EFFORT:
-      return is_effort(read, node) ||
-             refuse_value(refused, name, "one of none, minimal, low, medium, high, xhigh, max");
+      return is_effort(read, node) || refuse_value(refused, name, WORDS_EFFORT);
     case FIELD_MISSING:
       return check_missing(read, node, known, name, refused);
     case FIELD_UNKNOWN:
@@ -156,13 +154,12 @@ static bool check_members(const body *read, uint32_t object, const field_tables 
     const field *known = find_in(tables, own == NULL ? member->key : key);
     if (known == NULL || known->kind == FIELD_UNKNOWN) {
       if (may_have_others) continue;
-      return refuse(refused, 400, "unknown_parameter", name, "unknown field %s", name);
+      return refuse(refused, REFUSE_UNKNOWN(name), name);
     }
     if (member->kind == JSON_NULL) continue;
     if (!check_field(read, node, known, name, refused)) return false;
     if (own == NULL || body_find(read, BODY_ROOT, own) == node) continue;
-    return refuse(refused, 400, "invalid_value", name, "%s and %s are the same field: send one",
-                  name, own);
+    return refuse(refused, REFUSE_SAME_FIELD(name), name, own);
   }
   return true;
 }
@@ -189,7 +186,7 @@ bool fields_take_texts(body *read, uint32_t node, const char *param, document_te
   for (uint32_t item = is_list ? found->first : node; item != 0;
        item = is_list ? body_node(read, item)->next : 0) {
     if (body_node(read, item)->kind != JSON_STRING) {
-      return refuse_value(refused, param, "a string or an array of strings");
+      return refuse_value(refused, param, WORDS_TEXTS);
     }
     (*texts)[index++] = body_node(read, item)->text;
   }
@@ -225,7 +222,7 @@ static bool take_token(document_text key, int32_t *token) {
   return key.size_bytes > 0 && value <= INT32_MAX;
 }
 
-static bool take_bias(body *read, wick_sampling *sampling, refusal *refused) {
+bool fields_take_bias(body *read, wick_sampling *sampling, refusal *refused) {
   const uint32_t node = body_find(read, BODY_ROOT, "logit_bias");
   if (node == 0) return true;
   wick_bias *list = body_alloc(read, body_node(read, node)->count + 1, sizeof *list, refused);
@@ -235,7 +232,7 @@ static bool take_bias(body *read, wick_sampling *sampling, refusal *refused) {
        item = body_node(read, item)->next) {
     if (!take_token(body_node(read, item)->key, &list[count].token) ||
         body_node(read, item)->kind != JSON_NUMBER) {
-      return refuse_value(refused, "logit_bias", "an object of token ids and numbers");
+      return refuse_value(refused, "logit_bias", WORDS_LOGIT_BIAS);
     }
     list[count++].bias = (float)body_number(read, item);
   }
@@ -255,7 +252,7 @@ static bool take_samplers(body *read, wick_sampling *sampling, refusal *refused)
   for (uint32_t i = 0; i < count; i++) {
     letters[i] = sampler_letter((const char *)names[i].bytes, names[i].size_bytes);
     if (letters[i] != '\0') continue;
-    return refuse_value(refused, "samplers", "an array of sampler names");
+    return refuse_value(refused, "samplers", WORDS_SAMPLERS);
   }
   sampling->samplers = letters;
   return true;
@@ -303,8 +300,7 @@ static bool take_stream(const body *read, wanted *out, refusal *refused) {
   const field_tables tables = {options, NULL, "stream_options."};
   if (!fields_check(read, node, &tables, refused)) return false;
   if (!out->is_streamed) {
-    return refuse(refused, 400, "invalid_value", "stream_options",
-                  "stream_options needs stream: true");
+    return refuse(refused, REFUSE_NO_STREAM("stream_options"));
   }
   out->includes_usage = body_is_true(read, body_find(read, node, "include_usage"));
   return true;
@@ -327,7 +323,7 @@ static bool take_salt(body *read, const char *tenant, wick_request *request, ref
   const uint32_t node = body_find(read, BODY_ROOT, "salt");
   const wick_text own = body_text(read, node);
   if (node != 0 && own.size_bytes == 0) {
-    return refuse_value(refused, "salt", "a non-empty string");
+    return refuse_value(refused, "salt", WORDS_SALT);
   }
   request->salt = tenant == NULL ? own.bytes : tenant;
   request->salt_bytes = tenant == NULL ? own.size_bytes : strlen(tenant);
@@ -343,13 +339,13 @@ static bool take_salt(body *read, const char *tenant, wick_request *request, ref
 }
 
 static bool check_choices(const body *read, uint32_t list, const char *name, refusal *refused) {
-  static const char WANTED[] = "an array of at least one string";
   if (list == 0) return true;
   if (body_node(read, list)->kind != JSON_ARRAY || body_node(read, list)->count == 0) {
-    return refuse_value(refused, name, WANTED);
+    return refuse_value(refused, name, WORDS_CHOICES);
   }
   for (uint32_t one = body_node(read, list)->first; one != 0; one = body_node(read, one)->next) {
-    if (body_node(read, one)->kind != JSON_STRING) return refuse_value(refused, name, WANTED);
+    if (body_node(read, one)->kind != JSON_STRING)
+      return refuse_value(refused, name, WORDS_CHOICES);
   }
   return true;
 }
@@ -428,17 +424,16 @@ bool fields_take_probabilities(const body *read, wick_sampling *sampling) {
 }
 
 bool fields_check_adapters(const body *read, refusal *refused) {
-  static const char WANTED[] = "an array of {\"id\": a whole number, \"scale\": a number}";
   const uint32_t list = body_find(read, BODY_ROOT, "lora");
   if (list == 0) return true;
-  if (body_node(read, list)->kind != JSON_ARRAY) return refuse_value(refused, "lora", WANTED);
+  if (body_node(read, list)->kind != JSON_ARRAY) return refuse_value(refused, "lora", WORDS_LORA);
   for (uint32_t one = body_node(read, list)->first; one != 0; one = body_node(read, one)->next) {
     const uint32_t id = body_find(read, one, "id"), scale = body_find(read, one, "scale");
     const double number = body_node(read, id)->kind == JSON_NUMBER ? body_number(read, id) : -1;
     const uint32_t known = 1 + (scale != 0);
     if (number < 0 || number != floor(number) || body_node(read, one)->count != known ||
         (scale != 0 && body_node(read, scale)->kind != JSON_NUMBER)) {
-      return refuse_value(refused, "lora", WANTED);
+      return refuse_value(refused, "lora", WORDS_LORA);
     }
   }
   return body_node(read, list)->count == 0 || refuse(refused, 400, "invalid_value", "lora[0].id",
@@ -458,7 +453,7 @@ bool fields_take(body *read, const char *tenant, wanted *out, refusal *refused) 
   take_numbers(read, sampling);
   take_counts(read, out);
   return take_stream(read, out, refused) && take_salt(read, tenant, &out->request, refused) &&
-         take_bias(read, sampling, refused) && take_samplers(read, sampling, refused) &&
+         take_samplers(read, sampling, refused) &&
          take_list(read, "stop", &out->request.stops, &out->request.stop_bytes,
                    &out->request.stop_count, refused) &&
          take_list(read, "dry_sequence_breakers", &sampling->dry_sequence_breakers,

@@ -13,10 +13,11 @@ typedef enum field_kind {
   FIELD_NUMBER,
   FIELD_WHOLE,
   FIELD_TEXT,
+  FIELD_TEXTS,  // a string or an array of strings
   FIELD_OBJECT,
   FIELD_TOKENS,   // a limit on tokens: -1 for no limit; 0 is also accepted if `idle` is "0"
   FIELD_SCHEMA,   // a JSON schema, or its text
-  FIELD_EFFORT,   // the amount of reasoning (chat_route.c)
+  FIELD_EFFORT,   // the amount of reasoning
   FIELD_MISSING,  // for a missing feature: only `idle` is accepted
   FIELD_UNKNOWN   // a field of the shared table that is unknown here
 } field_kind;
@@ -29,7 +30,7 @@ typedef struct field {
 } field;
 
 // A row in the field tables of base/options.h.
-#define PLAIN_FIELD(name, kind, idle) {name, kind, 0, 0, idle},
+#define PLAIN_FIELD(name, kind, min, max, idle) {name, kind, min, max, idle},
 
 // The last field of a table has no name.
 typedef struct field_tables {
@@ -65,6 +66,8 @@ typedef struct wanted {
 // Applies the fields that fields_check accepted. Without a seed, a random one is chosen. If
 // `tenant` is NULL, only the request's own salt counts.
 bool fields_take(body *read, const char *tenant, wanted *out, refusal *refused);
+// Applies the field `logit_bias` in OpenAI's format.
+bool fields_take_bias(body *read, wick_sampling *sampling, refusal *refused);
 // Checks the `lora` field of llama.cpp's server. Components do not load adapters, so a request that
 // selects one is rejected.
 bool fields_check_adapters(const body *read, refusal *refused);

@@ -108,7 +108,7 @@ static bool put_text(buffer *out, const body *read, uint32_t node, const char *a
     return true;
   }
   if (found->kind != JSON_ARRAY) {
-    return refuse_value(refused, at, "a string or an array of parts");
+    return refuse_value(refused, at, WORDS_CONTENT);
   }
   for (uint32_t part = found->first; part != 0; part = body_node(read, part)->next) {
     char here[REFUSAL_PARAM_BYTES];
@@ -128,7 +128,7 @@ static bool has_text(const body *read, uint32_t item, const char *name, const ch
   char param[REFUSAL_PARAM_BYTES];
   if (node != 0 && body_node(read, node)->kind == JSON_STRING) return true;
   snprintf(param, sizeof param, "%s.%s", at, name);
-  if (node != 0) return refuse_value(refused, param, "a string");
+  if (node != 0) return refuse_value(refused, param, WORDS_TEXT);
   return refuse(refused, 400, "invalid_value", param, "%s has no %s", at, name);
 }
 
@@ -296,7 +296,7 @@ static bool take_other_output(conversation *to, const body *read, uint32_t item,
   if (body_node(read, id)->kind != JSON_STRING) {
     char param[REFUSAL_PARAM_BYTES];
     snprintf(param, sizeof param, "%s.call_id", at);
-    return refuse_value(refused, param, "a string");
+    return refuse_value(refused, param, WORDS_TEXT);
   }
   const bool is_text = body_node(read, output)->kind == JSON_STRING;
   const wick_text text = is_text ? body_text(read, output) : body_source(read, output);
@@ -345,7 +345,7 @@ static bool take_item(conversation *to, const body *read, uint32_t item, refusal
                 {"local_shell_call", take_shell_call}};
   char at[REFUSAL_PARAM_BYTES];
   snprintf(at, sizeof at, "input[%u]", (unsigned)body_node(read, item)->index);
-  if (body_node(read, item)->kind != JSON_OBJECT) return refuse_value(refused, at, "an object");
+  if (body_node(read, item)->kind != JSON_OBJECT) return refuse_value(refused, at, WORDS_OBJECT);
   const uint32_t type = body_find(read, item, "type");
   if (type == 0) return take_message(to, read, item, at, refused);
   for (uint32_t i = 0; i < sizeof TAKERS / sizeof TAKERS[0]; i++) {

@@ -6,37 +6,7 @@
 #include "response.h"
 
 static const field fields_response[] = {
-    {"input", FIELD_IGNORED, 0, 0, NULL},
-    {"instructions", FIELD_TEXT, 0, 0, NULL},
-    {"max_output_tokens", FIELD_TOKENS, 0, 0, NULL},
-    {"text", FIELD_OBJECT, 0, 0, NULL},
-    {"tools", FIELD_IGNORED, 0, 0, NULL},
-    {"tool_choice", FIELD_IGNORED, 0, 0, NULL},
-    {"parallel_tool_calls", FIELD_BOOLEAN, 0, 0, NULL},
-    {"chat_template_kwargs", FIELD_OBJECT, 0, 0, NULL},
-    {"stream_options", FIELD_OBJECT, 0, 0, NULL},
-    {"metadata", FIELD_OBJECT, 0, 0, NULL},
-    {"reasoning", FIELD_OBJECT, 0, 0, NULL},
-    {"store", FIELD_IGNORED, 0, 0, NULL},
-    {"service_tier", FIELD_IGNORED, 0, 0, NULL},
-    {"safety_identifier", FIELD_IGNORED, 0, 0, NULL},
-    {"client_metadata", FIELD_IGNORED, 0, 0, NULL},  // sent by Codex
-    {"prompt_cache_key", FIELD_IGNORED, 0, 0, NULL},
-    {"prompt_cache_retention", FIELD_IGNORED, 0, 0, NULL},
-    {"prompt_cache_options", FIELD_IGNORED, 0, 0, NULL},
-    {"include", FIELD_IGNORED, 0, 0, NULL},
-    {"truncation", FIELD_MISSING, 0, 0, "\"disabled\"|\"auto\""},
-    {"background", FIELD_MISSING, 0, 0, "false"},
-    {"top_logprobs", FIELD_WHOLE, 0, WICK_LOGPROBS_MAX, NULL},
-    {"previous_response_id", FIELD_MISSING, 0, 0, NULL},
-    {"conversation", FIELD_MISSING, 0, 0, NULL},
-    {"prompt", FIELD_MISSING, 0, 0, NULL},
-    {"max_tool_calls", FIELD_IGNORED, 0, 0, NULL},
-    {"moderation", FIELD_MISSING, 0, 0, NULL},
-    {"context_management", FIELD_MISSING, 0, 0, NULL},
-    {"n", FIELD_UNKNOWN, 0, 0, NULL},
-    {"max_tokens", FIELD_UNKNOWN, 0, 0, NULL},
-    {NULL, FIELD_IGNORED, 0, 0, NULL}};
+    FIELDS_RESPONSE(PLAIN_FIELD){NULL, FIELD_IGNORED, 0, 0, NULL}};
 static const field fields_stream[] = {{"include_obfuscation", FIELD_BOOLEAN, 0, 0, NULL},
                                       {NULL, FIELD_IGNORED, 0, 0, NULL}};
 static const field fields_reasoning[] = {
@@ -167,7 +137,7 @@ static bool check_body(const body *read, bool *has_logprobs, refusal *refused) {
   }
   *has_logprobs = *has_logprobs || (top != 0 && body_number(read, top) > 0);
   return body_find(read, BODY_ROOT, "input") != 0 ||
-         refuse(refused, 400, "missing_required_parameter", "input", "input is missing");
+         refuse(refused, REFUSE_MISSING("input"), "input");
 }
 
 // ---- the body of the chat completion ----

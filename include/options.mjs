@@ -1,15 +1,38 @@
-// include/options.mjs — the options of a request, defined once for all hosts. `make layout`
-// generates src/base/options.h, js/base/option_table.js and the marked parts of include/wick.h and
-// js/index.d.ts from it; `make check-quick` fails if one of them is out of date. docs/extending.md
-// describes how to add a sampler.
+// include/options.mjs — the options of a request, an engine and a server, and the fields of HTTP
+// requests, defined once for all hosts. `make layout` generates src/base/options.h,
+// js/base/option_table.js and the marked parts of include/wick.h and js/index.d.ts from it; `make
+// check-quick` fails if one of them is out of date. docs/extending.md describes how to add a
+// sampler.
 
 /** The default maximum: the largest float, less a margin for rounding. */
 export const FLOAT_MAX = 3.4e38;
 /** The smallest float above 0. */
 export const ABOVE_0 = 1.4e-45;
 const U32_MAX = 2 ** 32 - 1;
-/** WICK_PENALTY_LAST_MAX */
-const WINDOW_MAX = 2 ** 20;
+
+/**
+ * Limits of a request: constants of wick.h, and `limits` of js/base/option_table.js. With a
+ * comment if the name does not say what is limited.
+ * @type {Record<string, [value: number, comment?: string]>}
+ */
+export const limits = {
+  bias_max: [1024],
+  logprobs_max: [20],
+  penalty_last_max: [2 ** 20],
+  samplers_max: [16],
+  dry_breakers_max: [16],
+  dry_breaker_bytes_max: [40],
+  stops_max: [64],
+  stop_bytes_max: [256, 'per stop string'],
+  priority_min: [-100],
+  priority_max: [100],
+  completions_max: [16, 'per prompt'],
+  passes_waited_max: [
+    512,
+    'a request that has waited for this many passes runs before all later requests, regardless of priority',
+  ],
+};
+const WINDOW_MAX = limits.penalty_last_max[0];
 
 /**
  * An option that is a number. Its key is the name in C; the other names follow from it unless they are given.
@@ -169,15 +192,53 @@ export const sampling = {
   },
 };
 
-/** Numbers of a request that C represents in a different form.
- * @type {Record<string, NumberOption>}
+/**
+ * An option of a request that has a separate form in C, on the command line or in HTTP requests.
+ * @typedef {object} RequestOption
+ * @property {'u32' | 'u64' | 'texts'} type
+ * @property {string} [js] its name in the package's options; by default the camel case of its key
+ * @property {string} [http] its HTTP field, if all routes have the same
+ * @property {string} cli its option in the commands
+ * @property {string} value the placeholder for its value in --help
+ * @property {number} [min] of a number
+ * @property {number} [max]
+ * @property {number} [off] the default of a number
+ * @property {[min: number, max: number]} [cliRange] if it differs
+ * @property {string} help the line of --help
+ * @property {string} about a comment in the package's types
+ * @property {string} typed its type in the package
  */
+
+/** @type {Record<string, RequestOption>} */
 export const request = {
+  seed: {
+    ...{ type: 'u64', http: 'seed', cli: '--seed', value: 'S' },
+    help: 'seed the random choice (default: new in each run)',
+    about: 'The same seed gives the same output. -1, the default: a random seed.',
+    typed: 'number | bigint | null',
+  },
+  stops: {
+    ...{ type: 'texts', js: 'stop', http: 'stop', cli: '--stop', value: 'TEXT' },
+    help: 'stop before TEXT (repeatable)',
+    about: 'Strings that end the output and are not part of it.',
+    typed: 'string | string[] | null',
+  },
   reasoning_budget: {
-    ...{ type: 'u32', js: 'thinkingBudgetTokens', http: 'thinking_budget_tokens', value: 'N' },
-    ...{ min: -1, max: U32_MAX, off: -1 },
-    values: [[-1, 'no limit']],
-    about: 'end reasoning after {} tokens',
+    ...{ type: 'u32', js: 'thinkingBudgetTokens', http: 'thinking_budget_tokens' },
+    ...{ cli: '--reasoning-budget', value: 'N', min: -1, max: U32_MAX, off: -1 },
+    cliRange: [0, 1e9],
+    help: 'reason for at most N tokens, then answer',
+    about:
+      'Limit on the tokens of reasoning. At the limit the reasoning is closed and the answer follows. The tags are ' +
+      "those of the model's chat template, and the prompt may already contain the opening tag. -1, the default: no limit.",
+    typed: 'number',
+  },
+  logprobs: {
+    ...{ type: 'u32', cli: '--logprobs', value: 'N' },
+    ...{ min: 0, max: limits.logprobs_max[0], off: 0, cliRange: [1, limits.logprobs_max[0]] },
+    help: 'print a JSON line on stderr for each token, with N alternatives',
+    about: `The number of alternatives that onToken receives, up to ${limits.logprobs_max[0]}; 0: only the token's logprob.`,
+    typed: 'number',
   },
 };
 
@@ -283,9 +344,16 @@ export const samplers = {
 };
 
 /**
- * HTTP fields, by route, of which both servers check only the kind: `text`, `boolean`, `object`,
- * `tokens` (a limit, -1 for none), `schema` (a JSON schema or its text), `ignored`; or, for a
- * missing feature, the JSON values that request nothing, separated by |.
+ * HTTP fields by route, each with its kind:
+ * - `text`, `boolean`, `object`
+ * - `texts`: a string or an array of strings
+ * - `tokens`: a limit, -1 for none; `count`: the same or 0
+ * - `whole`: any whole number; `1..` or `0..20`: one in a range
+ * - the key of a number in `request`: its range
+ * - `schema`: a JSON schema or its text; `effort`: the amount of reasoning
+ * - `ignored`; `checked`: the route checks it; `unknown`: the route does not have this field of a
+ *   shared list
+ * - for a missing feature: the JSON values that request nothing, separated by |
  * @type {Record<string, Record<string, string>>}
  */
 export const fields = {
@@ -300,21 +368,134 @@ export const fields = {
   },
   text: {
     ...{ stream: 'boolean', max_tokens: 'tokens', grammar: 'text', regex: 'text' },
-    ...{ json_schema: 'schema', structured_outputs: 'object' },
+    ...{ json_schema: 'schema', structured_outputs: 'object', stream_options: 'object' },
+    ...{ n: `1..${limits.completions_max[0]}`, stop: 'texts', seed: 'whole' },
+    ...{ thinking_budget_tokens: 'reasoning_budget', logit_bias: 'object', salt: 'text' },
+    ...{ choices: 'checked', dry_sequence_breakers: 'checked', samplers: 'checked' },
   },
   chat_used: {
-    ...{ max_completion_tokens: 'tokens', logprobs: 'boolean', chat_template_kwargs: 'object' },
-    ...{ parallel_tool_calls: 'boolean', parseSpecial: 'boolean' },
+    ...{ messages: 'checked', max_completion_tokens: 'tokens', logprobs: 'boolean' },
+    ...{ top_logprobs: 'logprobs', chat_template_kwargs: 'object', lora: 'checked' },
+    ...{ parallel_tool_calls: 'boolean', parseSpecial: 'boolean', reasoning_effort: 'effort' },
+    ...{ response_format: 'object', tools: 'checked', tool_choice: 'checked' },
   },
   // not passed to the engine unchanged
   chat_idle: {
-    ...{ enable_thinking: 'boolean', store: 'ignored', metadata: 'ignored' },
-    ...{ service_tier: 'ignored', prediction: 'ignored', safety_identifier: 'ignored' },
-    ...{ prompt_cache_key: 'ignored', prompt_cache_retention: 'ignored', functions: '[]' },
+    ...{ enable_thinking: 'boolean', thinking: 'checked', n_probs: 'logprobs', store: 'ignored' },
+    ...{ metadata: 'ignored', service_tier: 'ignored', prediction: 'ignored' },
+    ...{ safety_identifier: 'ignored', prompt_cache_key: 'ignored' },
+    ...{ prompt_cache_retention: 'ignored', functions: '[]' },
     ...{ function_call: '"none"|"auto"', modalities: '[]|["text"]', verbosity: '"medium"' },
     ...{ audio: '', web_search_options: '' },
   },
-  completion: { parseSpecial: 'true', echo: 'boolean', suffix: '""' },
+  completion: {
+    ...{ prompt: 'checked', max_tokens: 'count', logprobs: 'logprobs', n_probs: 'logprobs' },
+    ...{ best_of: '1..', lora: 'checked', parseSpecial: 'true', echo: 'boolean', suffix: '""' },
+  },
+  // the routes of llama.cpp's server
+  native: {
+    ...{ n_probs: 'logprobs', return_tokens: 'boolean', response_fields: 'checked' },
+    ...{ logit_bias: 'checked', lora: 'checked', stream_options: 'unknown', n: '1' },
+    ...{ n_discard: 'ignored', n_indent: '0' },
+  },
+  native_completion: { prompt: 'checked' },
+  infill: {
+    ...{ prompt: 'text', input_prefix: 'text', input_suffix: 'text', input_extra: 'checked' },
+  },
+  tokenize: {
+    ...{ model: 'text', content: 'text', prompt: 'text', messages: 'checked', tools: 'checked' },
+    ...{ add_special: 'boolean', add_special_tokens: 'boolean', parse_special: 'boolean' },
+    ...{ with_pieces: 'boolean', chat_template_kwargs: 'object' },
+  },
+  detokenize: { model: 'text', tokens: 'checked' },
+  template: {
+    ...{ model: 'text', messages: 'checked', tools: 'checked', chat_template_kwargs: 'object' },
+    ...{ add_generation_prompt: 'boolean', reasoning_format: 'ignored' },
+  },
+  response: {
+    ...{ input: 'checked', instructions: 'text', max_output_tokens: 'tokens', text: 'object' },
+    ...{ tools: 'checked', tool_choice: 'checked', parallel_tool_calls: 'boolean' },
+    ...{ chat_template_kwargs: 'object', stream_options: 'object', metadata: 'object' },
+    ...{ reasoning: 'object', store: 'ignored', service_tier: 'ignored' },
+    safety_identifier: 'ignored',
+    client_metadata: 'ignored', // sent by Codex
+    ...{ prompt_cache_key: 'ignored', prompt_cache_retention: 'ignored' },
+    ...{ prompt_cache_options: 'ignored', include: 'checked', top_logprobs: 'logprobs' },
+    truncation: '"disabled"|"auto"', // input that exceeds the context is rejected
+    ...{ background: 'false', previous_response_id: '', conversation: '', prompt: '' },
+    ...{ max_tool_calls: 'ignored', moderation: '', context_management: '' },
+    ...{ n: 'unknown', max_tokens: 'unknown' },
+  },
+  embedding: { input: 'checked', dimensions: '1..', encoding_format: 'checked' },
+  native_embedding: { input: 'checked', content: 'checked', embd_normalize: '-1|2' },
+  rerank: {
+    ...{ query: 'text', documents: 'checked', top_n: '1..', return_documents: 'boolean' },
+    // of text-embeddings-inference
+    ...{ texts: 'checked', return_text: 'boolean', raw_scores: 'boolean' },
+  },
+};
+
+/** The requirements that errors name: those of the kinds above, and of fields that routes check. */
+export const words = {
+  ...{ text: 'a string', boolean: 'true or false', object: 'an object', whole: 'a whole number' },
+  texts: 'a string or an array of strings',
+  tokens: 'a whole number of at least 1, or -1 for no limit',
+  schema: 'a JSON schema or its text',
+  effort: 'one of none, minimal, low, medium, high, xhigh, max',
+  strings: 'an array of strings',
+  choices: 'an array of at least one string',
+  salt: 'a non-empty string',
+  logit_bias: 'an object of token ids and numbers',
+  samplers: `an array of at most ${limits.samplers_max[0]} of ${Object.keys(samplers).join(', ')}`,
+  lora: 'an array of {"id": a whole number, "scale": a number}',
+  thinking: 'an object with the type enabled or disabled',
+  messages: 'an array of at least one message',
+  role: 'one of system, developer, user, assistant, tool',
+  content: 'a string or an array of parts',
+  call: '{"id", "function": {"name", "arguments": a string}}',
+  tool: '{"type": "function", "function": {"name", ...}}',
+  tool_choice: 'none, auto, required or {"type": "function", "function": {"name"}}',
+  prompt: 'a string, an array of token ids and strings, or an array of these',
+  native_bias: `an object that maps at most ${limits.bias_max[0]} token ids or strings to numbers, or an array of such pairs`,
+  input_extra: 'an array of {"filename", "text"}',
+  encoding_format: 'float or base64',
+  ids: 'an array of token ids',
+};
+
+/**
+ * Errors of servers: HTTP status, code and text, in which %s stands for a text and %u for a count.
+ * @type {Record<string, [status: number, code: string, text: string]>}
+ */
+export const refusals = {
+  no_route: [404, 'not_found', 'No route for %s'],
+  wrong_method: [405, 'method_not_allowed', 'Method %s is not allowed for %s'],
+  other_model: [404, 'model_not_found', "This server's model is %s"],
+  body_size: [413, 'body_too_large', 'The body has more than %u bytes'],
+  body_late: [408, 'body_timeout', 'The body did not arrive within %u ms'],
+  body_type: [
+    415,
+    'unsupported_media_type',
+    'The body must be JSON with Content-Type: application/json, not %s',
+  ],
+  body_coding: [415, 'unsupported_media_type', 'Content-Encoding: %s is not supported'],
+  body_values: [400, 'too_many_values', 'The body has more than %u objects and arrays'],
+  long_list: [400, 'array_above_max_length', '%s must have at most %u items, not %u'],
+  full_queue: [429, 'queue_full', '%u requests are already running or waiting'],
+  missing: [400, 'missing_required_parameter', '%s is missing'],
+  unknown: [400, 'unknown_parameter', 'unknown field %s'],
+  same_field: [400, 'invalid_value', '%s and %s are the same field: send one'],
+  choices: [
+    400,
+    'invalid_value',
+    'A request may have at most %u choices in total over its prompts',
+  ],
+  prompts: [400, 'invalid_value', 'A request may have at most %u prompts'],
+  echo_stream: [400, 'invalid_value', 'echo is not available with stream'],
+  no_echo: [400, 'invalid_value', 'max_tokens: 0 needs echo'],
+  no_stream: [400, 'invalid_value', 'stream_options needs stream: true'],
+  no_logprobs: [400, 'invalid_value', 'top_logprobs needs logprobs: true'],
+  no_infill: [501, 'nodata', 'infill: the model has no fill-in-the-middle tokens'],
+  high_id: [400, 'invalid_value', '%s must be below %u, not %u'],
 };
 
 /** Other servers' names for HTTP fields, with our field of the same meaning. A request may have only one of the two.
@@ -392,7 +573,27 @@ export const server = {
   },
 };
 
-/** Aliases of HTTP paths. A component does not have all of the routes.
+/**
+ * HTTP routes with a body: the name of the component's function, or '' if a component does not have the
+ * route, and OpenTelemetry's name of the operation.
+ * @type {Record<string, [name: string, operation?: string]>}
+ */
+export const routes = {
+  '/v1/chat/completions': ['chat', 'chat'],
+  '/v1/completions': ['completion', 'text_completion'],
+  '/v1/responses': ['responses', 'chat'],
+  '/v1/messages': ['', 'chat'],
+  '/v1/embeddings': ['embedding', 'embeddings'],
+  '/v1/rerank': ['rerank', 'rerank'],
+  '/completion': ['native', 'text_completion'],
+  '/infill': ['infill', 'text_completion'],
+  '/embedding': ['native_embedding', 'embeddings'],
+  '/tokenize': ['tokenize'],
+  '/detokenize': ['detokenize'],
+  '/apply-template': ['template'],
+};
+
+/** Aliases of HTTP paths.
  * @type {Record<string, string>}
  */
 export const paths = {

@@ -768,9 +768,10 @@ WICK_API wick_status wick_media_tokenize(wick_engine *engine, const wick_media_p
 // ---- Requests ----
 
 enum {
+  // begin limits: generated from include/options.mjs
   WICK_BIAS_MAX = 1024,
   WICK_LOGPROBS_MAX = 20,
-  WICK_PENALTY_LAST_MAX = 1 << 20,
+  WICK_PENALTY_LAST_MAX = 1048576,
   WICK_SAMPLERS_MAX = 16,
   WICK_DRY_BREAKERS_MAX = 16,
   WICK_DRY_BREAKER_BYTES_MAX = 40,
@@ -778,10 +779,10 @@ enum {
   WICK_STOP_BYTES_MAX = 256,  // per stop string
   WICK_PRIORITY_MIN = -100,
   WICK_PRIORITY_MAX = 100,
-  WICK_COMPLETIONS_MAX = 16,  // per prompt
-  // A request that has waited for this many passes runs before all later requests, regardless of
-  // priority.
-  WICK_PASSES_WAITED_MAX = 512
+  WICK_COMPLETIONS_MAX = 16,    // per prompt
+  WICK_PASSES_WAITED_MAX = 512  // a request that has waited for this many passes runs before all
+                                // later requests, regardless of priority
+  // end limits
 };
 
 typedef struct wick_bias {

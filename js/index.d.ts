@@ -356,8 +356,10 @@ export interface SamplerOptions {
 }
 
 export interface SamplingOptions extends SamplerOptions {
+  // begin seed: generated from include/options.mjs
   /** The same seed gives the same output. -1, the default: a random seed. */
   seed?: number | bigint | null;
+  // end seed
   /** Added to the logits of tokens, by id; -100 forbids one. */
   logitBias?: Record<string | number, number> | Map<number, number>;
 }
@@ -402,8 +404,18 @@ export interface GenerateOptions extends SamplingOptions, GrammarOptions {
   adapters?: AdapterUse[] | null;
   /** At least 1; by default until the context is full. */
   maxTokens?: number;
+  // begin request options: generated from include/options.mjs
   /** Strings that end the output and are not part of it. */
   stop?: string | string[] | null;
+  /**
+   * Limit on the tokens of reasoning. At the limit the reasoning is closed and the answer follows. The tags are
+   * those of the model's chat template, and the prompt may already contain the opening tag. -1, the default: no
+   * limit.
+   */
+  thinkingBudgetTokens?: number;
+  /** The number of alternatives that onToken receives, up to 20; 0: only the token's logprob. */
+  logprobs?: number;
+  // end request options
   signal?: AbortSignal | null;
   /** Time limit for the request in milliseconds, after which it rejects with a TimeoutError. */
   timeout?: number | null;
@@ -420,11 +432,6 @@ export interface GenerateOptions extends SamplingOptions, GrammarOptions {
   /** Report logprobs of the distribution after the samplers, not the model's. */
   logprobsAfter?: boolean;
   // end flags
-  /**
-   * Limit on the tokens of reasoning. At the limit the reasoning is closed and the answer follows. The tags are those
-   * of the model's chat template, and the prompt may already contain the opening tag. -1, the default: no limit.
-   */
-  thinkingBudgetTokens?: number;
   /**
    * Intended for experiments. Slow, because all logits of each token are passed to this thread and back. Bias,
    * grammar and samplers are applied afterwards. Not with `shared`.
@@ -456,8 +463,6 @@ export interface GenerateOptions extends SamplingOptions, GrammarOptions {
    * stop string).
    */
   onToken?: (token: TokenDetail) => void;
-  /** The number of alternatives that onToken receives, up to 20; 0: only the token's logprob. */
-  logprobs?: number;
 }
 
 /** A token with its probability. */
@@ -924,8 +929,18 @@ export interface ChatCompletionRequest {
   priority?: number | null;
   speculation?: boolean | 'always' | null;
   salt?: string | null;
+  // begin request fields: generated from include/options.mjs
+  /** The same seed gives the same output. -1, the default: a random seed. */
   seed?: number | bigint | null;
+  /** Strings that end the output and are not part of it. */
   stop?: string | string[] | null;
+  /**
+   * Limit on the tokens of reasoning. At the limit the reasoning is closed and the answer follows. The tags are
+   * those of the model's chat template, and the prompt may already contain the opening tag. -1, the default: no
+   * limit.
+   */
+  thinking_budget_tokens?: number | null;
+  // end request fields
   logit_bias?: Record<string | number, number> | null;
   logprobs?: boolean | null;
   /** Alternatives of each token, up to 20; needs `logprobs`. */
@@ -988,11 +1003,6 @@ export interface ChatCompletionRequest {
   parallel_tool_calls?: boolean | null;
   /** Variables for the chat template, such as `enable_thinking`. */
   chat_template_kwargs?: Record<string, unknown>;
-  /**
-   * Limit on the tokens of reasoning. At the limit the reasoning is closed and the answer follows. -1, the default: no
-   * limit. No effect if the template has no reasoning tags.
-   */
-  thinking_budget_tokens?: number | null;
   /**
    * The reasoning effort: sets the template variables `enable_thinking` and `reasoning_effort`,
    * unless `chat_template_kwargs` has them.
@@ -2070,6 +2080,18 @@ export interface Engine {
     tokens: ArrayLike<number>,
     options?: { special?: boolean; signal?: AbortSignal | null },
   ): Promise<string>;
+  /**
+   * Returns the bytes of each token, which may end within a character.
+   *
+   * @example
+   * const pieces = await engine.tokenBytes([19556, 665]);
+   * console.log(pieces.map((bytes) => bytes.length));
+   * //=> [ 5, 6 ]
+   */
+  tokenBytes(
+    tokens: ArrayLike<number>,
+    options?: { signal?: AbortSignal | null },
+  ): Promise<Uint8Array[]>;
   /**
    * Returns the number of tokens of a text.
    *

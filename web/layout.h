@@ -349,10 +349,6 @@ _Static_assert((int64_t)WICK_KV_Q4 == 3, "WICK_KV_Q4");
 _Static_assert((int64_t)WICK_E_FULL == 10, "WICK_E_FULL");
 _Static_assert((int64_t)WICK_POOLING_MODEL == 0, "WICK_POOLING_MODEL");
 _Static_assert((int64_t)WICK_POOLING_RANK == 5, "WICK_POOLING_RANK");
-_Static_assert((int64_t)WICK_COMPLETIONS_MAX == 16, "WICK_COMPLETIONS_MAX");
-_Static_assert((int64_t)WICK_PRIORITY_MIN == -100, "WICK_PRIORITY_MIN");
-_Static_assert((int64_t)WICK_PRIORITY_MAX == 100, "WICK_PRIORITY_MAX");
-_Static_assert((int64_t)WICK_PASSES_WAITED_MAX == 512, "WICK_PASSES_WAITED_MAX");
 _Static_assert((int64_t)WEB_HELPER_STACK_BYTES == 131072, "WEB_HELPER_STACK_BYTES");
 
 #endif

@@ -1,13 +1,23 @@
 // js/base/sampler_fields.js — checks samplers, and maps the fields of a request to the options with the same meaning.
 
-import { requestFlags, requestNumbers, samplerLetters, samplingNumbers } from './option_table.js';
+import {
+  requestFlags,
+  requestNumbers,
+  SAMPLERS_MAX,
+  samplerLetters,
+  samplingNumbers,
+} from './option_table.js';
 
 /** @typedef {Record<keyof typeof samplingNumbers, number>} SamplingNumbers numbers of wick_sampling */
 
-/** @type {Record<string, import('./option_table.js').NumberOption>} */
-export const optionNumbers = { ...samplingNumbers, ...requestNumbers };
-
-const SAMPLERS_MAX = 16;
+/**
+ * The numeric options that are fields of all text routes.
+ * @type {Record<string, import('./option_table.js').NumberOption & {field: string}>}
+ */
+export const optionNumbers = {
+  ...samplingNumbers,
+  thinkingBudgetTokens: requestNumbers.thinkingBudgetTokens,
+};
 
 /** @param {unknown} value @returns {value is (keyof typeof samplerLetters)[]} */
 export const areSamplers = (value) =>

@@ -1,7 +1,9 @@
 // js/cli/run_options.js — the options of `wick run` and `wick chat` as settings of the package's engine.
 
 import {
+  commandBigInts,
   commandOptions,
+  commandTexts,
   plainSampling,
   requestFlags,
   samplerLetters,
@@ -14,11 +16,10 @@ import { EXIT_USAGE, Exit, readText } from './exit.js';
  * The command-line options that set numeric options of generate().
  * @type {Record<string, string>}
  */
-const settings = {
-  ...commandOptions,
-  '-n': 'maxTokens',
-  '--logprobs': 'logprobs',
-};
+const settings = { ...commandOptions, '-n': 'maxTokens' };
+
+/** The command-line options that may be repeated. */
+const listNames = [...Object.keys(commandTexts), '--dry-sequence-breaker', '--lora', '--choice'];
 
 /**
  * @param {Map<string, string | undefined>} last
@@ -62,31 +63,24 @@ function readGrammar(last, choices) {
 export function readOptions(found) {
   /** @type {Map<string, string | undefined>} */
   const last = new Map();
-  /** @type {string[]} */
-  const stop = [];
-  /** @type {string[]} */
-  const breakers = [];
-  /** @type {string[]} */
-  const lora = [];
-  /** @type {string[]} */
-  const choices = [];
+  /** @type {Record<string, string[]>} */
+  const lists = Object.fromEntries(listNames.map((name) => [name, []]));
   /** @type {string[]} */
   const positionals = [];
   for (const one of found) {
     if ('positional' in one) positionals.push(one.positional);
-    else if (one.option === '--stop') stop.push(String(one.value));
-    else if (one.option === '--dry-sequence-breaker') breakers.push(String(one.value));
-    else if (one.option === '--lora') lora.push(String(one.value));
-    else if (one.option === '--choice') choices.push(String(one.value));
+    else if (Object.hasOwn(lists, one.option)) lists[one.option].push(String(one.value));
     else last.set(one.option, one.value);
   }
   /** @type {GenerateOptions} */
   const generation = {
     ...plainSampling,
-    stop,
-    ...readSamplers(last, breakers),
-    ...readGrammar(last, choices),
+    ...readSamplers(last, lists['--dry-sequence-breaker']),
+    ...readGrammar(last, lists['--choice']),
   };
+  for (const [option, name] of Object.entries(commandTexts)) {
+    Object.assign(generation, { [name]: lists[option] });
+  }
   for (const [option, name] of Object.entries(settings)) {
     const value = last.get(option);
     if (value !== undefined) Object.assign(generation, { [name]: Number(value) });
@@ -95,9 +89,11 @@ export function readOptions(found) {
     if ('cli' in flag && last.has(flag.cli)) Object.assign(generation, { [name]: true });
   }
   if (last.has('--no-speculation')) generation.speculation = false;
-  const seed = last.get('--seed');
-  if (seed !== undefined) generation.seed = BigInt(seed);
-  return { last, generation, lora, positionals };
+  for (const [option, name] of Object.entries(commandBigInts)) {
+    const value = last.get(option);
+    if (value !== undefined) Object.assign(generation, { [name]: BigInt(value) });
+  }
+  return { last, generation, lora: lists['--lora'], positionals };
 }
 
 /**

@@ -24,6 +24,7 @@
 export const calls = {
   tokenize: {},
   detokenize: {},
+  tokenBytes: {},
   applyTemplate: {},
   countChat: {},
   tokenizeChat: {},

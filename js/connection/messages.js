@@ -1,7 +1,7 @@
 // js/connection/messages.js — the messages between the page and its workers, and checks for messages from channels that
 // other scripts can write to.
 
-import { COMPLETIONS_MAX } from '../wasm/layout.js';
+import { COMPLETIONS_MAX } from '../base/option_table.js';
 
 /** @typedef {import('../base/errors.js').PlainError} PlainError */
 /** @typedef {import('../wasm/engine_records.js').NativeConfig} NativeConfig */

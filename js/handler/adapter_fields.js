@@ -1,6 +1,7 @@
 // js/handler/adapter_fields.js — the `lora` field of llama.cpp's server: [{id, scale}], where the id is an index into
 // the list of the engine's adapters.
 
+import { fieldWords } from '../base/option_table.js';
 import { isObject, must } from './fields.js';
 import { invalidField } from './http_errors.js';
 
@@ -12,10 +13,7 @@ const isUse = (use) =>
   Number.isFinite(use.scale ?? 1) &&
   Object.keys(use).every((name) => name === 'id' || name === 'scale');
 
-export const lora = must(
-  (list) => Array.isArray(list) && list.every(isUse),
-  'an array of {"id": a whole number, "scale": a number}',
-);
+export const lora = must((list) => Array.isArray(list) && list.every(isUse), fieldWords.lora);
 
 /**
  * @param {import('../index.js').Engine} engine

@@ -1,8 +1,7 @@
 // js/handler/chat_route.js — POST /v1/chat/completions: checks the body's fields and messages, and
 // passes them to the engine.
 
-import { fieldKinds } from '../base/option_table.js';
-import { effortNames } from '../base/reasoning_effort.js';
+import { fieldWords } from '../base/option_table.js';
 import { VERSION } from '../base/version.js';
 import { adaptersOf, lora } from './adapter_fields.js';
 import {
@@ -13,49 +12,38 @@ import {
   checkTogether,
   commonFields,
   fieldsOf,
-  idleFields,
   ignored,
   isEmptyObject,
   isObject,
-  isOneOf,
   isText,
   missing,
   must,
   object,
   pickFields,
   text,
-  whole,
   withAliases,
 } from './fields.js';
-import { HttpError, invalidField } from './http_errors.js';
+import { HttpError, invalidField, refusal } from './http_errors.js';
 import { saltWithin } from './keys.js';
 
 /** @typedef {import('../index.js').Engine} Engine */
 /** @typedef {import('./event_stream.js').Chunks} Chunks */
 
-/** The reasoning effort. */
-export const effort = must(isOneOf(...effortNames), `one of ${effortNames.join(', ')}`);
-
 /** Identifies the version: one version gives the same answers for the same model and seed. */
 export const FINGERPRINT = `wick-${VERSION}`;
-
-/** The engine's limit on the number of alternatives per token. */
-export const LOGPROBS_MAX = 20;
 
 /** The field that turns reasoning on and off at Z.ai, Moonshot and DeepSeek. */
 const thinking = must(
   (value) => isObject(value) && ['enabled', 'disabled'].includes(value.type),
-  'an object with the type enabled or disabled',
+  fieldWords.thinking,
 );
 
 /** The fields that are passed to the engine. @type {Record<string, import('./fields.js').Check>} */
 const effective = {
   ...commonFields,
+  ...fieldsOf('chat_used'),
   messages: checkMessages,
-  ...fieldsOf(fieldKinds.chat_used),
   lora,
-  top_logprobs: whole(0, LOGPROBS_MAX),
-  reasoning_effort: effort,
   response_format: checkFormat,
   tools: checkTools,
   tool_choice: chatToolChoice,
@@ -63,9 +51,8 @@ const effective = {
 /** @type {Record<string, import('./fields.js').Check>} */
 const fields = withAliases({
   ...effective,
-  ...idleFields,
-  ...fieldsOf(fieldKinds.chat_idle),
-  ...{ thinking, n_probs: whole(0, LOGPROBS_MAX) },
+  ...fieldsOf('every', 'chat_idle'),
+  thinking,
   ...{ continue_final_message: boolean, add_generation_prompt: boolean },
 });
 export const chatFields = new Set(Object.keys(fields));
@@ -106,7 +93,7 @@ export function checkTools(tools, name) {
       if ((description ?? undefined) !== undefined) text(description, `${at}.function.description`);
       continue;
     }
-    throw invalidField(at, `${at} must be {"type": "function", "function": {"name", ...}}`);
+    throw invalidField(at, `${at} must be ${fieldWords.tool}`);
   }
 }
 
@@ -114,8 +101,7 @@ export function checkTools(tools, name) {
 export function chatToolChoice(choice, name) {
   const isWord = ['none', 'auto', 'required'].includes(choice);
   if (isWord || (choice?.type === 'function' && isText(choice.function?.name))) return;
-  const words = 'none, auto, required or {"type": "function", "function": {"name"}}';
-  throw invalidField(name, `${name} must be ${words}`);
+  throw invalidField(name, `${name} must be ${fieldWords.tool_choice}`);
 }
 
 /** @type {import('./fields.js').Check} */
@@ -125,14 +111,14 @@ function checkCalls(calls, name) {
     const args = call?.function?.arguments; // Ollama clients send objects
     if (isText(call?.function?.name) && (isText(args) || isObject(args))) continue;
     const at = `${name}[${index}]`;
-    throw invalidField(at, `${at} must be {"id", "function": {"name", "arguments": a string}}`);
+    throw invalidField(at, `${at} must be ${fieldWords.call}`);
   }
 }
 
 /** @type {import('./fields.js').Check} */
 export function checkMessages(messages, name) {
   if (!Array.isArray(messages) || messages.length === 0) {
-    throw invalidField(name, `${name} must be an array of at least one message`);
+    throw invalidField(name, `${name} must be ${fieldWords.messages}`);
   }
   for (const [index, message] of messages.entries()) checkMessage(message, `${name}[${index}]`);
 }
@@ -164,7 +150,7 @@ function checkMessage(message, at) {
 function checkRole(role, name) {
   if (roles.includes(role)) return;
   if (role === 'function') return missing()(role, name);
-  throw invalidField(name, `${name} must be one of ${roles.join(', ')}`);
+  throw invalidField(name, `${name} must be ${fieldWords.role}`);
 }
 
 /**
@@ -193,7 +179,7 @@ function checkMedia({ type, image_url: image, input_audio: audio }, at) {
 function checkContent(content, name) {
   if (typeof content === 'string') return;
   if (!Array.isArray(content)) {
-    throw invalidField(name, `${name} must be a string or an array of parts`);
+    throw invalidField(name, `${name} must be ${fieldWords.content}`);
   }
   for (const [index, part] of content.entries()) {
     const at = `${name}[${index}]`;
@@ -253,7 +239,7 @@ export async function answerChat(engine, body, { signal, salt, model, adapters }
   checkBody(body, fields);
   checkTogether(body, 'messages');
   if (body.top_logprobs && !body.logprobs) {
-    throw invalidField('top_logprobs', 'top_logprobs needs logprobs: true');
+    throw refusal('no_logprobs', [], { param: 'top_logprobs' });
   }
   const wanted = /** @type {any} */ (pickFields(body, effective));
   wanted.messages = continued(body);

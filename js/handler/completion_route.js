@@ -1,9 +1,8 @@
 // js/handler/completion_route.js — POST /v1/completions: continues prompts, each with one or several choices.
 
-import { fieldKinds } from '../base/option_table.js';
 import { samplerOptions } from '../base/sampler_fields.js';
 import { adaptersOf, lora } from './adapter_fields.js';
-import { FINGERPRINT, LOGPROBS_MAX } from './chat_route.js';
+import { FINGERPRINT } from './chat_route.js';
 import { Choice, merged } from './choice.js';
 import { echoOf } from './echo.js';
 import {
@@ -11,16 +10,14 @@ import {
   checkTogether,
   commonFields,
   fieldsOf,
-  idleFields,
   isObject,
   missing,
   pickFields,
-  tokensLimit,
-  whole,
   withAliases,
 } from './fields.js';
-import { invalidField } from './http_errors.js';
+import { refusal } from './http_errors.js';
 import { saltWithin } from './keys.js';
+import { inputsOf } from './native_input.js';
 import { randomName } from './random_name.js';
 
 /** @typedef {import('../index.js').Engine} Engine */
@@ -36,12 +33,8 @@ const CHOICES_MAX = 16;
 /** @type {Record<string, import('./fields.js').Check>} */
 const fields = withAliases({
   ...commonFields,
-  ...idleFields,
-  max_tokens: (value, name) => value === 0 || tokensLimit(value, name), // 0 is allowed with echo
-  prompt: () => {},
+  ...fieldsOf('every', 'completion'), // control tokens in a prompt always keep their meaning
   lora,
-  ...{ logprobs: whole(0, LOGPROBS_MAX), n_probs: whole(0, LOGPROBS_MAX), best_of: whole(1) },
-  ...fieldsOf(fieldKinds.completion), // control tokens in a prompt always keep their meaning
 });
 export const completionFields = new Set(Object.keys(fields));
 
@@ -54,22 +47,6 @@ const optionNames = {
   ...{ grammar: 'grammar', regex: 'regex', choices: 'choices', json_schema: 'jsonSchema' },
   ...Object.fromEntries(samplerOptions),
 };
-
-/** @param {unknown} list @returns {boolean} */
-export const areTokens = (list) =>
-  Array.isArray(list) && list.length > 0 && list.every((id) => Number.isSafeInteger(id));
-
-/**
- * @param {any} prompt a string, token ids, or an array of either
- * @returns {(string | number[])[]}
- */
-function promptsOf(prompt) {
-  if (typeof prompt === 'string' || areTokens(prompt)) return [prompt];
-  const isList = Array.isArray(prompt) && prompt.length > 0;
-  if (isList && prompt.every((one) => typeof one === 'string' || areTokens(one))) return prompt;
-  const message = 'prompt must be a string, an array of token ids, or an array of these';
-  throw invalidField('prompt', message);
-}
 
 /** The generation for `max_tokens: 0`: the choice has only the echo. @type {any} */
 const nothing = {
@@ -211,8 +188,8 @@ export function optionsOf(body, known, { signal, salt }, maxTokens) {
 /** @param {Record<string, any>} body */
 function checkChoices({ echo, stream, max_tokens: maxTokens, best_of: bestOf, n }) {
   if ((bestOf ?? n ?? 1) !== (n ?? 1)) missing()(bestOf, 'best_of');
-  if (echo && stream) throw invalidField('echo', 'echo is not available with stream');
-  if (!echo && maxTokens === 0) throw invalidField('max_tokens', 'max_tokens: 0 needs echo');
+  if (echo && stream) throw refusal('echo_stream', [], { param: 'echo' });
+  if (!echo && maxTokens === 0) throw refusal('no_echo', [], { param: 'max_tokens' });
 }
 
 /**
@@ -226,13 +203,11 @@ export async function answerCompletion(engine, body, asked) {
   if (body.n_probs) body.logprobs ??= body.n_probs;
   checkTogether(body, 'prompt');
   checkChoices(body);
-  const [prompts, n] = [promptsOf(body.prompt), body.n ?? 1];
+  const prompts = await inputsOf(engine, body.prompt, 'prompt', asked.signal);
+  const n = body.n ?? 1;
   if (prompts.length * n > CHOICES_MAX) {
     const param = prompts.length > 1 ? 'prompt' : 'n';
-    throw invalidField(
-      param,
-      `A request may have at most ${CHOICES_MAX} choices in total over its prompts`,
-    );
+    throw refusal('choices', [CHOICES_MAX], { param });
   }
   const options = optionsOf(body, fields, asked, MAX_TOKENS);
   options.adapters = await adaptersOf(engine, body.lora, asked.adapters);

@@ -4,10 +4,17 @@ import { pathAliases } from '../base/option_table.js';
 import { answerChat, chatFields } from './chat_route.js';
 import { answerCompletion, completionFields } from './completion_route.js';
 import { Cors } from './cors.js';
-import { answerEmbedding, answerRerank, embeddingFields, rerankFields } from './embedding_route.js';
+import {
+  answerEmbedding,
+  answerNativeEmbedding,
+  answerRerank,
+  embeddingFields,
+  nativeEmbeddingFields,
+  rerankFields,
+} from './embedding_route.js';
 import { streamResponseOf } from './event_stream.js';
 import { handlerOptionsOf } from './handler_options.js';
-import { clientGone, errorResponseOf, HttpError, httpErrorOf, queueFull } from './http_errors.js';
+import { clientGone, errorResponseOf, HttpError, httpErrorOf, refusal } from './http_errors.js';
 import { HttpMetrics, labelled } from './http_metrics.js';
 import { Keys } from './keys.js';
 import { answerMessages, countedFields, countMessages, messagesFields } from './messages_route.js';
@@ -57,6 +64,7 @@ const textRoutes = {
   },
   '/completion': { answer: answerNative, fields: nativeNames },
   '/infill': { answer: answerInfill, fields: infillNames },
+  '/embedding': { answer: answerNativeEmbedding, fields: nativeEmbeddingFields },
   '/tokenize': { answer: answerTokenize, fields: tokenizeNames },
   '/detokenize': { answer: answerDetokenize, fields: detokenizeNames },
   '/apply-template': { answer: answerTemplate, fields: templateNames },
@@ -170,17 +178,14 @@ class Handler {
    * @returns {Promise<Response>}
    */
   async #answer(request, pathname, route, followed) {
-    if (route === undefined) {
-      throw new HttpError(404, 'not_found', `No route for ${pathname.slice(0, 200)}`);
-    }
+    if (route === undefined) throw refusal('no_route', [pathname.slice(0, 200)]);
     const { method, headers } = request;
     const isText = Object.hasOwn(textRoutes, route);
     const methods = isText ? ['POST', 'OPTIONS'] : ['GET', 'HEAD', 'OPTIONS'];
     const allow = { Allow: methods.join(', ') };
     if (method === 'OPTIONS') return new Response(null, { status: 204, headers: allow });
     if (!methods.includes(method)) {
-      const message = `Method ${method} is not allowed for ${pathname}`;
-      throw new HttpError(405, 'method_not_allowed', message, { headers: allow });
+      throw refusal('wrong_method', [method, pathname], { headers: allow });
     }
     if (route === '/health') return this.#health();
     if (route === '/metrics') return this.#metricsPage(headers);
@@ -234,7 +239,7 @@ class Handler {
     if (asked === id || asked === encodeURIComponent(id) || asked === encodeURI(id)) {
       return Response.json(model);
     }
-    throw new HttpError(404, 'model_not_found', `This server's model is ${id}`, { param: 'model' });
+    throw refusal('other_model', [id], { param: 'model' });
   }
 
   /**
@@ -246,7 +251,7 @@ class Handler {
     const { record } = followed;
     const body = await readBody(request, this.#options);
     const hidesUsage = onRequest !== undefined && askForUsage(body, path);
-    if (this.#generations >= queueLimit) throw queueFull(queueLimit);
+    if (this.#generations >= queueLimit) throw refusal('full_queue', [queueLimit]);
     this.#generations++;
     const { signal } = request;
     const end = this.#endsOnce(followed.end);

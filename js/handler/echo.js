@@ -35,10 +35,8 @@ async function tokensOf(engine, prompt, signal) {
 
 /** @param {Engine} engine @param {number} id @returns {Promise<string>} the text of a token */
 async function pieceOf(engine, id) {
-  const [one, two] = await Promise.all(
-    [[id], [id, id]].map((ids) => engine.detokenize(ids, { special: true })),
-  );
-  return two.slice(one.length);
+  const [bytes] = await engine.tokenBytes([id]);
+  return new TextDecoder().decode(bytes);
 }
 
 /**

@@ -1,29 +1,21 @@
-// js/handler/embedding_route.js — POST /v1/embeddings in OpenAI's format, and POST /v1/rerank in
-// the formats of Jina and Cohere (documents) and of text-embeddings-inference (texts).
+// js/handler/embedding_route.js — POST /v1/embeddings in OpenAI's format, POST /embedding in that of
+// llama.cpp's server, and POST /v1/rerank in the formats of Jina and Cohere (documents) and of
+// text-embeddings-inference (texts).
 
-import {
-  boolean,
-  checkFields,
-  checkTogether,
-  idleFields,
-  must,
-  pickFields,
-  text,
-  whole,
-} from './fields.js';
-import { invalidField } from './http_errors.js';
+import { fieldWords } from '../base/option_table.js';
+import { checkFields, checkTogether, fieldsOf, isText, must, pickFields } from './fields.js';
+import { missingField, refusal } from './http_errors.js';
+import { inputsOf } from './native_input.js';
 
 /** @typedef {import('../index.js').Engine} Engine */
 
-/** @param {unknown} value @returns {boolean} */
-const isText = (value) => typeof value === 'string';
-
 /** @type {Record<string, import('./fields.js').Check>} */
 const fields = {
-  ...idleFields,
-  input: () => {}, // the engine checks it
-  dimensions: whole(1),
-  encoding_format: must((value) => value === 'float' || value === 'base64', 'float or base64'),
+  ...fieldsOf('every', 'embedding'), // native_input.js checks the input
+  encoding_format: must(
+    (value) => value === 'float' || value === 'base64',
+    fieldWords.encoding_format,
+  ),
 };
 export const embeddingFields = new Set(Object.keys(fields));
 
@@ -36,7 +28,30 @@ export async function answerEmbedding(engine, body, { signal, model }) {
   checkFields(body, fields);
   checkTogether(body, 'input');
   const request = /** @type {any} */ (pickFields(body, fields));
-  return engine.embeddings.create({ ...request, model }, { signal });
+  const input = await inputsOf(engine, body.input, 'input', signal);
+  return engine.embeddings.create({ ...request, input, model }, { signal });
+}
+
+const nativeFields = fieldsOf('every', 'native_embedding');
+export const nativeEmbeddingFields = new Set(Object.keys(nativeFields));
+
+/**
+ * @param {Engine} engine
+ * @param {Record<string, any>} body
+ * @param {import('./create_handler.js').Asked} asked
+ */
+export async function answerNativeEmbedding(engine, body, { signal }) {
+  checkFields(body, nativeFields);
+  const { input, content, embd_normalize: norm } = body;
+  if ((input ?? content ?? undefined) === undefined) {
+    throw missingField('input');
+  }
+  if ((input ?? undefined) !== undefined && (content ?? undefined) !== undefined) {
+    throw refusal('same_field', ['content', 'input'], { param: 'content' });
+  }
+  const inputs = await inputsOf(engine, input ?? content, 'input', signal);
+  const vectors = await engine.embed(inputs, { normalize: norm !== -1, signal });
+  return vectors.map((vector, index) => ({ index, embedding: [Array.from(vector)] }));
 }
 
 const documents = must(
@@ -44,15 +59,13 @@ const documents = must(
     Array.isArray(value) &&
     value.length > 0 &&
     value.every((one) => isText(one) || isText(one?.text)),
-  'an array of strings',
+  fieldWords.strings,
 );
 
 /** @type {Record<string, import('./fields.js').Check>} */
 const rankFields = {
-  ...idleFields,
-  ...{ query: text, documents, top_n: whole(1), return_documents: boolean },
-  // fields of text-embeddings-inference
-  ...{ texts: documents, return_text: boolean, raw_scores: boolean },
+  ...fieldsOf('every', 'rerank'),
+  ...{ documents, texts: documents },
 };
 export const rerankFields = new Set(Object.keys(rankFields));
 
@@ -60,7 +73,7 @@ export const rerankFields = new Set(Object.keys(rankFields));
 function documentsOf(body) {
   const { texts, documents: own } = body;
   if (texts && own) {
-    throw invalidField('texts', 'texts and documents are the same field: send one');
+    throw refusal('same_field', ['texts', 'documents'], { param: 'texts' });
   }
   if (!texts) checkTogether(body, 'documents');
   return (texts ?? own).map((/** @type {any} */ one) => (isText(one) ? one : one.text));

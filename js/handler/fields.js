@@ -2,9 +2,10 @@
 // is rejected with an error that names it, because ignoring it would change the output.
 
 import { FLOAT_MAX, rangeWords } from '../base/number_range.js';
-import { fieldAliases, fieldKinds, samplerLetters } from '../base/option_table.js';
+import { fieldAliases, fieldKinds, fieldWords } from '../base/option_table.js';
+import { effortNames } from '../base/reasoning_effort.js';
 import { areSamplers, areTexts, flagFields, optionNumbers } from '../base/sampler_fields.js';
-import { HttpError, invalidField } from './http_errors.js';
+import { HttpError, invalidField, missingField, refusal } from './http_errors.js';
 
 /**
  * Throws if the value (never null) is not valid. Limits that depend on the engine are checked
@@ -29,15 +30,21 @@ export const must = (fits, wanted) => (value, name) => {
 export const isObject = (value) =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
+/** @param {...unknown} values @returns {(value: unknown) => boolean} */
+export const isOneOf =
+  (...values) =>
+  (value) =>
+    values.includes(value);
+
 /** @param {unknown} value @returns {boolean} */
 export const isText = (value) => typeof value === 'string';
 
-export const text = must(isText, 'a string');
-export const boolean = must((value) => typeof value === 'boolean', 'true or false');
-export const object = must(isObject, 'an object');
+export const text = must(isText, fieldWords.text);
+export const boolean = must((value) => typeof value === 'boolean', fieldWords.boolean);
+export const object = must(isObject, fieldWords.object);
 
 /** @param {{min: number, max?: number, whole?: boolean}} range @returns {Check} */
-const numberIn = ({ min, max, whole: isWhole }) =>
+export const numberIn = ({ min, max, whole: isWhole }) =>
   must(
     (value) =>
       typeof value === 'number' &&
@@ -47,22 +54,16 @@ const numberIn = ({ min, max, whole: isWhole }) =>
     rangeWords({ min, max, whole: isWhole }),
   );
 
-/** @param {number} min @param {number} [max] @returns {Check} */
-export const number = (min, max) => numberIn({ min, max });
-
-/** @param {number} min @param {number} [max] @returns {Check} */
-export const whole = (min, max) => numberIn({ min, max, whole: true });
-
-const stops = must(
+const texts = must(
   (value) => isText(value) || (Array.isArray(value) && value.every(isText)),
-  'a string or an array of strings',
+  fieldWords.texts,
 );
 
 const bias = must(
   (value) =>
     isObject(value) &&
     Object.entries(value).every(([id, one]) => /^\d+$/.test(id) && typeof one === 'number'),
-  'an object of token ids and numbers',
+  fieldWords.logit_bias,
 );
 
 /** @type {Check} */
@@ -94,36 +95,53 @@ export const missing =
 const samplerFields = {
   ...Object.fromEntries(Object.values(optionNumbers).map((one) => [one.field, numberIn(one)])),
   dry_sequence_breakers: must(areTexts, 'an array of non-empty strings'),
-  samplers: must(
-    areSamplers,
-    `an array of at most 16 of ${Object.keys(samplerLetters).join(', ')}`,
-  ),
+  samplers: must(areSamplers, fieldWords.samplers),
 };
 
 /** -1 means no limit, as with llama.cpp's server. */
 export const tokensLimit = must(
   (value) => Number.isSafeInteger(value) && (value >= 1 || value === -1) && value < 2 ** 32,
-  'a whole number of at least 1, or -1 for no limit',
+  fieldWords.tokens,
 );
 
-const schema = must((value) => isObject(value) || isText(value), 'a JSON schema or its text');
+const schema = must((value) => isObject(value) || isText(value), fieldWords.schema);
 
-/** @type {Record<string, Check>} */
-const kinds = { text, boolean, object, tokens: tokensLimit, schema, ignored };
+/** The amount of reasoning. */
+export const effort = must(isOneOf(...effortNames), fieldWords.effort);
 
-/** @param {string} list of fieldKinds @returns {Record<string, Check>} */
-export const fieldsOf = (list) =>
-  Object.fromEntries(
-    list.split(' ').map((one) => {
-      const [name, kind] = one.split('=');
-      const accepted = kind.split('|');
-      return [name, kinds[kind] ?? missing((value) => accepted.includes(JSON.stringify(value)))];
-    }),
+/** The kinds of include/options.mjs. @type {Record<string, Check>} */
+const kinds = {
+  ...{ text, boolean, object, texts, schema, ignored, tokens: tokensLimit, checked: ignored },
+  count: (value, name) => value === 0 || tokensLimit(value, name),
+  whole: must(Number.isSafeInteger, fieldWords.whole),
+  effort,
+};
+
+/** @param {string} kind @returns {Check} */
+function checkOf(kind) {
+  const [, min, max] = /^(-?\d+)\.\.(\d*)$/.exec(kind) ?? [];
+  if (min) return numberIn({ min: Number(min), whole: true, ...(max && { max: Number(max) }) });
+  const accepted = kind.split('|');
+  return kinds[kind] ?? missing((value) => accepted.includes(JSON.stringify(value)));
+}
+
+/**
+ * @param {...keyof typeof fieldKinds} lists
+ * @returns {Record<string, Check>} their fields; those of later lists replace earlier ones
+ */
+export function fieldsOf(...lists) {
+  const known = lists.flatMap((list) => fieldKinds[list].split(' '));
+  const rows = Object.fromEntries(known.map((one) => one.split('=')));
+  return Object.fromEntries(
+    Object.entries(rows)
+      .filter(([, kind]) => kind !== 'unknown')
+      .map(([name, kind]) => [name, checkOf(kind)]),
   );
+}
 
 const choices = must(
   (value) => Array.isArray(value) && value.length > 0 && value.every(isText),
-  'an array of at least one string',
+  fieldWords.choices,
 );
 
 /**
@@ -146,30 +164,22 @@ function structuredOutputs(value, name) {
   throw invalidField(name, `${name}: must have exactly one of ${Object.keys(known).join(', ')}`);
 }
 
-/** The fields that chat completions and completions share. @type {Record<string, Check>} */
-export const commonFields = {
-  ...fieldsOf(fieldKinds.text),
+/** The fields that text routes share and whose checks are not in the table. @type {Record<string, Check>} */
+const ownChecks = {
   stream_options: streamOptions,
-  n: whole(1),
-  stop: stops,
-  seed: must(Number.isSafeInteger, 'a whole number'),
   logit_bias: bias,
   choices,
   structured_outputs: structuredOutputs,
-  salt: must((value) => isText(value) && value !== '', 'a non-empty string'),
+  salt: must((value) => isText(value) && value !== '', fieldWords.salt),
   ...samplerFields,
   ...Object.fromEntries(flagFields.map(([field]) => [field, boolean])),
 };
+
+/** The fields that text routes share. @type {Record<string, Check>} */
+export const commonFields = { ...fieldsOf('text'), ...ownChecks };
+
 /** @param {any} value @returns {boolean} */
 export const isEmptyObject = (value) => isObject(value) && Object.keys(value).length === 0;
-/** @param {...unknown} values @returns {(value: unknown) => boolean} */
-export const isOneOf =
-  (...values) =>
-  (value) =>
-    values.includes(value);
-
-/** The fields that all routes accept and ignore. */
-export const idleFields = fieldsOf(fieldKinds.every);
 
 /** Copies the defined values. @param {Record<string, unknown>} to @param {Record<string, unknown>} from */
 export function assignGiven(to, from) {
@@ -187,8 +197,7 @@ export function checkFields(body, fields, prefix = '') {
   for (const [name, value] of Object.entries(body)) {
     const full = `${prefix}${name}`;
     if (!Object.hasOwn(fields, name)) {
-      const message = `unknown field ${shown(full)}`;
-      throw new HttpError(400, 'unknown_parameter', message, { param: full });
+      throw refusal('unknown', [shown(full)], { param: full });
     }
     if (value !== null) fields[name](value, full);
   }
@@ -212,7 +221,7 @@ export const withAliases = (fields) => ({
 function rename(body, from, to, value) {
   if ((value ?? undefined) === undefined) return;
   if ((body[to] ?? undefined) !== undefined) {
-    throw invalidField(from, `${from} and ${to} are the same field: send one`);
+    throw refusal('same_field', [from, to], { param: from });
   }
   body[to] = value;
 }
@@ -249,12 +258,8 @@ export function pickFields(body, fields) {
 
 /** @param {Record<string, any>} body @param {string} needed the name of a field */
 export function checkTogether(body, needed) {
-  if ((body[needed] ?? undefined) === undefined) {
-    throw new HttpError(400, 'missing_required_parameter', `${needed} is missing`, {
-      param: needed,
-    });
-  }
+  if ((body[needed] ?? undefined) === undefined) throw missingField(needed);
   if (isObject(body.stream_options) && !body.stream) {
-    throw invalidField('stream_options', 'stream_options needs stream: true');
+    throw refusal('no_stream', [], { param: 'stream_options' });
   }
 }

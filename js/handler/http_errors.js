@@ -1,6 +1,8 @@
 // js/handler/http_errors.js — errors as HTTP responses in OpenAI's format: {error: {message, type,
 // param, code}}.
 
+import { refusals } from '../base/option_table.js';
+
 /** An error with the status of the response that reports it. */
 export class HttpError extends Error {
   /**
@@ -27,17 +29,23 @@ export const invalidField = (param, message) =>
 /** Seconds after which a client may try again. */
 const RETRY_AFTER = { 'Retry-After': '1' };
 
-/** @param {number} limit */
-export const queueFull = (limit) =>
-  new HttpError(429, 'queue_full', `${limit} requests are already running or waiting`, {
-    headers: RETRY_AFTER,
-  });
+/** Headers of some errors. @type {Record<string, Record<string, string>>} */
+const refusalHeaders = { full_queue: RETRY_AFTER, body_late: { Connection: 'close' } };
 
-/** @param {number} ms */
-export const bodyTimeout = (ms) =>
-  new HttpError(408, 'body_timeout', `The body did not arrive within ${ms} ms`, {
-    headers: { Connection: 'close' },
-  });
+/**
+ * @param {keyof typeof refusals} name of an error in the table of both servers
+ * @param {(string | number)[]} [values] in its text
+ * @param {{param?: string | null, headers?: Record<string, string>}} [more]
+ */
+export function refusal(name, values = [], more) {
+  const [status, code, text] = refusals[name];
+  const left = [...values];
+  const message = text.replace(/%[su]/g, () => String(left.shift()));
+  return new HttpError(status, code, message, { headers: refusalHeaders[name] ?? {}, ...more });
+}
+
+/** @param {string} param a field of the body that is missing */
+export const missingField = (param) => refusal('missing', [param], { param });
 
 /**
  * Returns the error for a closed connection. The client never reads its status, which nginx also

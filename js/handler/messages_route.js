@@ -1,24 +1,24 @@
 // js/handler/messages_route.js — POST /v1/messages and /v1/messages/count_tokens, Anthropic's API,
 // through a chat completion. Nothing is stored.
 
-import { effort } from './chat_route.js';
 import {
   assignGiven,
   boolean,
   checkBody,
   checkFields,
   commonFields,
+  effort,
   ignored,
   isObject,
   isOneOf,
   isText,
   missing,
   must,
+  numberIn,
   object,
   pickFields,
   text,
   tokensLimit,
-  whole,
   withAliases,
 } from './fields.js';
 import { invalidField } from './http_errors.js';
@@ -68,7 +68,8 @@ function isEmptyList(value) {
 function checkThinking(value, name) {
   object(value, name);
   const type = must(isOneOf('enabled', 'disabled', 'adaptive'), 'enabled, disabled or adaptive');
-  checkFields(value, { type, budget_tokens: whole(1, 2 ** 32 - 1), display: ignored }, `${name}.`);
+  const budget_tokens = numberIn({ min: 1, max: 2 ** 32 - 1, whole: true });
+  checkFields(value, { type, budget_tokens, display: ignored }, `${name}.`);
 }
 
 /** @type {import('./fields.js').Check} */

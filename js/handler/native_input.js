@@ -1,17 +1,19 @@
-// js/handler/native_input.js — converts the prompts and logit biases of POST /completion and
-// /infill, whose formats in llama.cpp differ from those of OpenAI's routes.
+// js/handler/native_input.js — converts the prompts, inputs and logit biases of llama.cpp's server,
+// whose formats differ from OpenAI's.
 
-import { areTokens } from './completion_route.js';
+import { BIAS_MAX, fieldWords } from '../base/option_table.js';
 import { isObject, isText, missing, must } from './fields.js';
-import { HttpError, invalidField } from './http_errors.js';
+import { invalidField, refusal } from './http_errors.js';
 
 /** @typedef {import('../index.js').Engine} Engine */
 
 const PROMPTS_MAX = 16;
-/** The engine's limit on logit biases. */
-const BIASES_MAX = 1024;
 
 // ---- prompts ----
+
+/** @param {unknown} list @returns {boolean} */
+const areTokens = (list) =>
+  Array.isArray(list) && list.length > 0 && list.every((id) => Number.isSafeInteger(id));
 
 /**
  * @param {any} one
@@ -22,32 +24,59 @@ const isMixed = (one) =>
   one.some((part) => typeof part === 'number') &&
   one.every((part) => isText(part) || Number.isSafeInteger(part));
 
-/** @param {any} one a prompt, or the object of llama.cpp's server that contains its text @returns {any} the prompt */
-function unwrapped(one) {
-  if (!isObject(one) || !isText(one.prompt_string)) return one;
-  missing((media) => Array.isArray(media) && media.length === 0)(
-    one.multimodal_data ?? [],
-    'prompt.multimodal_data',
-  );
-  return one.prompt_string;
+/** @param {any} part */
+const isTextPart = (part) => part?.type === 'text' && isText(part.text);
+
+/**
+ * @param {any} one a prompt, or an object of llama.cpp's server that contains its text
+ * @param {string} name of the field
+ * @returns {any} the prompt
+ */
+function unwrapped(one, name) {
+  if (!isObject(one)) return one;
+  const { prompt_string: text, multimodal_data: media, content } = one;
+  if (name === 'input' && Array.isArray(content) && content.every(isTextPart)) {
+    return content.map((part) => part.text).join('');
+  }
+  if (!isText(text)) return one;
+  const isEmpty = (/** @type {any} */ list) => Array.isArray(list) && list.length === 0;
+  missing(isEmpty)(media ?? [], `${name}.multimodal_data`);
+  return text;
 }
 
 /**
  * @param {any} given the value in the body
- * @returns {any[]} the prompts: strings, token ids, or both
+ * @param {'prompt' | 'input'} name of the field
+ * @returns {any[]} the texts: strings, token ids, or both
  */
-export function promptsOf(given) {
+function textsOf(given, name) {
   const isOne = (/** @type {any} */ one) => isText(one) || areTokens(one) || isMixed(one);
-  const prompt = Array.isArray(given) ? given.map(unwrapped) : unwrapped(given);
-  if (isOne(prompt)) return [prompt];
-  if (!Array.isArray(prompt) || prompt.length === 0 || !prompt.every(isOne)) {
-    const message =
-      'prompt must be a string, an array of token ids and strings, or an array of these';
-    throw invalidField('prompt', message);
-  }
-  if (prompt.length <= PROMPTS_MAX) return prompt;
-  throw invalidField('prompt', `A request may have at most ${PROMPTS_MAX} prompts`);
+  const only = unwrapped(given, name);
+  if (isOne(only)) return [only];
+  const texts = Array.isArray(given) ? given.map((one) => unwrapped(one, name)) : [];
+  if (texts.length > 0 && texts.every(isOne)) return texts;
+  const message = `${name} must be ${fieldWords.prompt}`;
+  throw invalidField(name, message);
 }
+
+/** @param {any} given @returns {any[]} the prompts */
+export function promptsOf(given) {
+  const prompts = textsOf(given, 'prompt');
+  if (prompts.length <= PROMPTS_MAX) return prompts;
+  throw refusal('prompts', [PROMPTS_MAX], { param: 'prompt' });
+}
+
+/**
+ * @param {Engine} engine
+ * @param {any} given the value in the body
+ * @param {'prompt' | 'input'} name of the field
+ * @param {AbortSignal} signal
+ * @returns {Promise<(string | number[])[]>} the prompts, or the inputs of embeddings
+ */
+export const inputsOf = (engine, given, name, signal) =>
+  Promise.all(
+    textsOf(given, name).map((one) => (isMixed(one) ? tokensOf(engine, one, signal) : one)),
+  );
 
 /**
  * @param {Engine} engine
@@ -76,16 +105,16 @@ export async function infillPrompt(engine, body, signal) {
   const { tokenizer } = await engine.info();
   const { prefix, suffix, middle, repository, separator } = tokenizer?.infill ?? {};
   if (!prefix || !suffix || !middle) {
-    const message = 'infill: the model has no fill-in-the-middle tokens';
-    throw new HttpError(501, 'nodata', message);
+    throw refusal('no_infill');
   }
   const plain = async (/** @type {string} */ content) =>
     engine.tokenize(content, { addSpecial: false, parseSpecial: false, signal });
   const bos = tokenizer?.addsBos && tokenizer.bos ? [tokenizer.bos.id] : [];
   const before = `${body.input_prefix ?? ''}${body.prompt ?? ''}`;
   const extra = [];
-  for (const { filename = 'file', text: content } of body.input_extra ?? []) {
-    if (separator) extra.push(separator.id, ...(await plain(`${filename}\n${content}\n`)));
+  for (const { filename, text: content } of body.input_extra ?? []) {
+    const named = `${filename ?? 'file'}\n${content}\n`;
+    if (separator) extra.push(separator.id, ...(await plain(named)));
     else extra.push(...(await plain(`${content}\n\n`)));
   }
   const files = separator && extra.length > 0 ? [separator.id, ...(await plain('file\n'))] : [];
@@ -113,9 +142,9 @@ const isBias = (pair) =>
 export const bias = must(
   (value) =>
     (isObject(value) || Array.isArray(value)) &&
-    biasPairs(value).length <= BIASES_MAX &&
+    biasPairs(value).length <= BIAS_MAX &&
     biasPairs(value).every(isBias),
-  `an object that maps at most ${BIASES_MAX} token ids or strings to numbers, or an array of such pairs`,
+  fieldWords.native_bias,
 );
 
 /**

@@ -1,26 +1,19 @@
 // js/handler/native_route.js — POST /completion and /infill in the format of llama.cpp's server:
 // continues each prompt once; the response has its tokens, timings and settings.
 
-import { samplerLetters } from '../base/option_table.js';
-import { optionNumbers } from '../base/sampler_fields.js';
+import { fieldWords, samplerLetters } from '../base/option_table.js';
+import { flagFields, optionNumbers } from '../base/sampler_fields.js';
 import { adaptersOf, lora } from './adapter_fields.js';
-import { LOGPROBS_MAX } from './chat_route.js';
 import { Choice, merged } from './choice.js';
 import { optionsOf } from './completion_route.js';
 import {
-  boolean,
   checkBody,
   checkTogether,
   commonFields,
-  idleFields,
-  ignored,
+  fieldsOf,
   isObject,
-  isOneOf,
   isText,
-  missing,
   must,
-  text,
-  whole,
   withAliases,
 } from './fields.js';
 import { bias, biasesOf, infillPrompt, promptsOf, tokensOf } from './native_input.js';
@@ -34,16 +27,12 @@ const { stream_options, n, ...shared } = commonFields;
 /** @type {Record<string, import('./fields.js').Check>} */
 const ofBoth = {
   ...shared,
-  ...idleFields,
-  ...{ lora, n_probs: whole(0, LOGPROBS_MAX), return_tokens: boolean, logit_bias: bias },
-  response_fields: must(
-    (value) => Array.isArray(value) && value.every(isText),
-    'an array of strings',
-  ),
-  ...{ n: missing(isOneOf(1)), n_discard: ignored, n_indent: missing(isOneOf(0)) },
+  ...fieldsOf('every', 'native'),
+  ...{ lora, logit_bias: bias },
+  response_fields: must((value) => Array.isArray(value) && value.every(isText), fieldWords.strings),
 };
 
-const completionFields = withAliases({ ...ofBoth, prompt: ignored }); // promptsOf checks it
+const completionFields = withAliases({ ...ofBoth, ...fieldsOf('native_completion') });
 export const nativeNames = new Set(Object.keys(completionFields));
 
 /** @param {any} one */
@@ -51,10 +40,10 @@ const isExtra = (one) => isObject(one) && isText(one.text) && isText(one.filenam
 
 const infillFields = withAliases({
   ...ofBoth,
-  ...{ prompt: text, input_prefix: text, input_suffix: text },
+  ...fieldsOf('infill'),
   input_extra: must(
     (value) => Array.isArray(value) && value.every(isExtra),
-    'an array of {"filename", "text"}',
+    fieldWords.input_extra,
   ),
 });
 export const infillNames = new Set(Object.keys(infillFields));
@@ -92,8 +81,8 @@ function settingsOf(body, biases) {
     ...Object.fromEntries(numbers),
     samplers: body.samplers ?? Object.keys(samplerLetters),
     ...{ seed: body.seed ?? -1, n_predict: most, max_tokens: most, n_probs: body.n_probs ?? 0 },
-    ...{ stop: [body.stop ?? []].flat(), ignore_eos: body.ignore_eos ?? false },
-    ...{ stream: body.stream ?? false, post_sampling_probs: body.post_sampling_probs ?? false },
+    ...Object.fromEntries(flagFields.map(([field]) => [field, body[field] ?? false])),
+    ...{ stop: [body.stop ?? []].flat(), stream: body.stream ?? false },
     logit_bias: biases.map(([token, number]) => ({ token, bias: number })), // -Infinity becomes null in JSON
   };
 }
@@ -126,6 +115,10 @@ function stopOf({ finishReason, stop }) {
 const isTruncated = ({ finishReason, usage }, { max_tokens: most = -1 }) =>
   finishReason === 'length' && (most < 0 || usage.completionTokens < most);
 
+/** @param {any} value @param {string} name @returns {any} a member of an object */
+const memberOf = (value, name) =>
+  isObject(value) && Object.hasOwn(value, name) ? value[name] : undefined;
+
 /**
  * @param {Record<string, any>} shape
  * @param {string[] | null | undefined} names of members; / separates the levels of nested ones
@@ -134,7 +127,7 @@ function picked(shape, names) {
   if (!names?.length) return shape;
   const found = names.map((name) => [
     name,
-    name.split('/').reduce((/** @type {any} */ value, part) => value?.[part], shape),
+    name.split('/').reduce(memberOf, /** @type {any} */ (shape)),
   ]);
   return Object.fromEntries(found.filter(([, value]) => value !== undefined));
 }

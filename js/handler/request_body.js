@@ -2,7 +2,7 @@
 // lengths.
 
 import { isObject } from './fields.js';
-import { bodyTimeout, HttpError } from './http_errors.js';
+import { HttpError, refusal } from './http_errors.js';
 
 /**
  * Only JSON is accepted, because browsers send other types to any origin without a preflight
@@ -11,28 +11,21 @@ import { bodyTimeout, HttpError } from './http_errors.js';
 const isJson = /^application\/(?:[\w.-]+\+)?json *(?:;|$)/i;
 
 /** @param {number} bytesMax */
-const tooLarge = (bytesMax) =>
-  new HttpError(413, 'body_too_large', `The body has more than ${bytesMax} bytes`);
+const tooLarge = (bytesMax) => refusal('body_size', [bytesMax]);
 
 /** @param {string} problem */
 const malformed = (problem) => new HttpError(400, 'invalid_json', problem);
 
-const tooManyNodes = () =>
-  new HttpError(400, 'too_many_values', `The body has more than ${NODES_MAX} objects and arrays`);
+const tooManyNodes = () => refusal('body_values', [NODES_MAX]);
 
 /** @param {Headers} headers @param {number} bytesMax */
 function checkHeaders(headers, bytesMax) {
   const type = headers.get('content-type') ?? '';
   if (!isJson.test(type)) {
-    const found = type === '' ? 'none' : type;
-    const message = `The body must be JSON with Content-Type: application/json, not ${found}`;
-    throw new HttpError(415, 'unsupported_media_type', message);
+    throw refusal('body_type', [type === '' ? 'none' : type]);
   }
   const encoding = headers.get('content-encoding') ?? 'identity';
-  if (encoding.toLowerCase() !== 'identity') {
-    const message = `Content-Encoding: ${encoding} is not supported`;
-    throw new HttpError(415, 'unsupported_media_type', message);
-  }
+  if (encoding.toLowerCase() !== 'identity') throw refusal('body_coding', [encoding]);
   if (Number(headers.get('content-length') ?? 0) > bytesMax) throw tooLarge(bytesMax);
 }
 
@@ -90,7 +83,7 @@ async function readText(body, { bodyBytesMax: bytesMax, bodyTimeout: ms }, signa
   try {
     for (;;) {
       const { done, value } = await readPiece(reader);
-      if (isLate) throw bodyTimeout(ms);
+      if (isLate) throw refusal('body_late', [ms]);
       if (done) break;
       bytesCount += value.byteLength;
       if (bytesCount > bytesMax) throw tooLarge(bytesMax);
@@ -136,8 +129,7 @@ function decode(decoder, bytes) {
 function checkLists(body, itemsMax) {
   for (const [name, list] of Object.entries(body)) {
     if (!Array.isArray(list) || list.length <= itemsMax || typeof list[0] === 'number') continue;
-    const message = `${name.slice(0, 60)} must have at most ${itemsMax} items, not ${list.length}`;
-    throw new HttpError(400, 'array_above_max_length', message, { param: name });
+    throw refusal('long_list', [name.slice(0, 60), itemsMax, list.length], { param: name });
   }
 }
 

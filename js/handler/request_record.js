@@ -1,20 +1,10 @@
 // js/handler/request_record.js — the log record of a request: its route, status, duration, tokens and error. Field
 // names follow OpenTelemetry where it defines them.
 
+import { routeOperations } from '../base/option_table.js';
+
 /** @typedef {import('./event_stream.js').Chunks} Chunks */
 /** @typedef {import('../openai.js').RequestRecord} Fields */
-
-/** The operation name of each route that processes text. @type {Record<string, string>} */
-const operations = {
-  '/v1/chat/completions': 'chat',
-  '/v1/completions': 'text_completion',
-  '/completion': 'text_completion',
-  '/infill': 'text_completion',
-  '/v1/responses': 'chat',
-  '/v1/messages': 'chat',
-  '/v1/embeddings': 'embeddings',
-  '/v1/rerank': 'rerank',
-};
 
 const seconds = (/** @type {number} */ ms) => Math.round(ms * 1000) / 1e6;
 
@@ -98,7 +88,7 @@ export class RequestRecord {
    * @returns {Fields}
    */
   fields(request, route, response, { model, instance }) {
-    const operation = operations[route];
+    const operation = routeOperations[route];
     const { status } = response;
     const isGone = this.isStreamed && !this.isWhole && !this.#error;
     const error = isGone ? 'client_gone' : this.#error;

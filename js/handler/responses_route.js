@@ -1,7 +1,7 @@
 // js/handler/responses_route.js — POST /v1/responses: text and tools, through a chat completion.
 // Nothing is stored, so each request contains its whole conversation.
 
-import { chatToolChoice, effort, LOGPROBS_MAX } from './chat_route.js';
+import { chatToolChoice } from './chat_route.js';
 import {
   assignGiven,
   boolean,
@@ -9,7 +9,8 @@ import {
   checkFields,
   checkTogether,
   commonFields,
-  idleFields,
+  effort,
+  fieldsOf,
   ignored,
   isObject,
   isOneOf,
@@ -18,8 +19,6 @@ import {
   object,
   pickFields,
   text,
-  tokensLimit,
-  whole,
   withAliases,
 } from './fields.js';
 import { invalidField } from './http_errors.js';
@@ -55,11 +54,8 @@ const effective = { ...shared, parallel_tool_calls: boolean, chat_template_kwarg
 
 /** @type {Record<string, import('./fields.js').Check>} */
 const fields = withAliases({
-  ...effective,
-  ...idleFields,
-  input: ignored, // checked by response_input.js
-  instructions: text,
-  max_output_tokens: tokensLimit,
+  ...shared,
+  ...fieldsOf('every', 'response'), // response_input.js checks the input
   text: checkText,
   tools: checkTools,
   tool_choice: (value, name) => chatToolChoice(chatChoiceOf(value), name),
@@ -67,21 +63,12 @@ const fields = withAliases({
     object(value, name);
     checkFields(value, { include_obfuscation: boolean }, `${name}.`);
   },
-  metadata: object,
   reasoning: (value, name) => {
     object(value, name);
     const known = { effort, summary: missing(isOneOf('auto', 'concise', 'detailed')) };
     checkFields(value, known, `${name}.`);
   },
-  ...{ store: ignored, service_tier: ignored, safety_identifier: ignored },
-  client_metadata: ignored, // sent by Codex
-  ...{ prompt_cache_key: ignored, prompt_cache_retention: ignored, prompt_cache_options: ignored },
   include: missing(isKnownInclude),
-  truncation: missing(isOneOf('disabled', 'auto')), // input that exceeds the context is rejected
-  background: missing(isOneOf(false)),
-  top_logprobs: whole(0, LOGPROBS_MAX),
-  ...{ previous_response_id: missing(), conversation: missing(), prompt: missing() },
-  ...{ max_tool_calls: ignored, moderation: missing(), context_management: missing() },
 });
 export const responsesFields = new Set(Object.keys(fields));
 

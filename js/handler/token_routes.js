@@ -1,18 +1,18 @@
 // js/handler/token_routes.js — the routes of llama.cpp's server that count tokens and render prompts:
 // POST /tokenize, /detokenize and /apply-template, GET /props. vLLM's names for the first two are also accepted.
 
+import { fieldWords } from '../base/option_table.js';
 import { checkMessages, checkTools } from './chat_route.js';
-import { boolean, checkFields, ignored, must, object, text } from './fields.js';
-import { HttpError, invalidField } from './http_errors.js';
+import { checkFields, fieldsOf, must } from './fields.js';
+import { missingField, refusal } from './http_errors.js';
 
 /** @typedef {import('../index.js').Engine} Engine */
 /** @typedef {import('./create_handler.js').Asked} Asked */
 
 /** @type {Record<string, import('./fields.js').Check>} */
 const tokenizeFields = {
-  ...{ model: text, content: text, prompt: text, messages: checkMessages },
-  ...{ add_special: boolean, add_special_tokens: boolean, parse_special: boolean },
-  ...{ with_pieces: boolean, tools: checkTools, chat_template_kwargs: object },
+  ...fieldsOf('tokenize'),
+  ...{ messages: checkMessages, tools: checkTools },
 };
 export const tokenizeNames = new Set(Object.keys(tokenizeFields));
 
@@ -29,9 +29,16 @@ function tokensOf(engine, body, signal) {
 /** @param {Record<string, any>} body @param {string[]} names */
 function checkOne(body, names) {
   if (names.some((name) => (body[name] ?? undefined) !== undefined)) return;
-  throw new HttpError(400, 'missing_required_parameter', `${names[0]} is missing`, {
-    param: names[0],
-  });
+  throw missingField(names[0]);
+}
+
+/** @param {Uint8Array} bytes of a token @returns {string | number[]} the bytes if they are not UTF-8 */
+function pieceOf(bytes) {
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch {
+    return Array.from(bytes);
+  }
 }
 
 /** @param {Engine} engine @param {Record<string, any>} body @param {Asked} asked @returns {Promise<object>} */
@@ -42,20 +49,19 @@ export async function answerTokenize(engine, body, { signal }) {
   const { contextSize } = await engine.info();
   const counted = { count: tokens.length, max_model_len: contextSize };
   if (!body.with_pieces) return { tokens, ...counted };
-  const pieceOf = (/** @type {number} */ id) => engine.detokenize([id], { special: true, signal });
   const ids = [...new Set(tokens)]; // each id only once, because a text may repeat tokens many times
-  const pieces = await Promise.all(ids.map(pieceOf));
-  const known = new Map(ids.map((id, index) => [id, pieces[index]]));
+  const pieces = await engine.tokenBytes(ids, { signal });
+  const known = new Map(ids.map((id, index) => [id, pieceOf(pieces[index])]));
   return { tokens: tokens.map((id) => ({ id, piece: known.get(id) })), ...counted };
 }
 
 const tokens = must(
   (value) => Array.isArray(value) && value.every((id) => Number.isSafeInteger(id) && id >= 0),
-  'an array of token ids',
+  fieldWords.ids,
 );
 
 /** @type {Record<string, import('./fields.js').Check>} */
-const detokenizeFields = { model: text, tokens };
+const detokenizeFields = { ...fieldsOf('detokenize'), tokens };
 export const detokenizeNames = new Set(Object.keys(detokenizeFields));
 
 /** @param {Engine} engine @param {Record<string, any>} body @param {Asked} asked @returns {Promise<object>} */
@@ -67,7 +73,7 @@ export async function answerDetokenize(engine, body, { signal }) {
   const wrong = body.tokens.findIndex((/** @type {number} */ id) => id >= vocab);
   if (wrong >= 0) {
     const at = `tokens[${wrong}]`;
-    throw invalidField(at, `${at} must be below ${vocab}, not ${body.tokens[wrong]}`);
+    throw refusal('high_id', [at, vocab, body.tokens[wrong]], { param: at });
   }
   const content = await engine.detokenize(body.tokens, { special: true, signal });
   return { content, prompt: content };
@@ -75,8 +81,8 @@ export async function answerDetokenize(engine, body, { signal }) {
 
 /** @type {Record<string, import('./fields.js').Check>} */
 const templateFields = {
-  ...{ model: text, messages: checkMessages, tools: checkTools, chat_template_kwargs: object },
-  ...{ add_generation_prompt: boolean, reasoning_format: ignored },
+  ...fieldsOf('template'),
+  ...{ messages: checkMessages, tools: checkTools },
 };
 export const templateNames = new Set(Object.keys(templateFields));
 

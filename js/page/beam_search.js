@@ -3,7 +3,7 @@
 
 import { argumentError } from '../base/errors.js';
 import { checkNames } from '../base/option_names.js';
-import { plainSampling } from '../base/option_table.js';
+import { LOGPROBS_MAX, plainSampling } from '../base/option_table.js';
 import { grammarNames } from './grammar_options.js';
 import { checkCount, shown } from './option_checks.js';
 
@@ -11,9 +11,6 @@ import { checkCount, shown } from './option_checks.js';
 /** @typedef {import('./session.js').Session} Session */
 /** @typedef {import('../index.js').Beam} Beam */
 /** @typedef {import('../index.js').BeamSearchOptions} BeamSearchOptions */
-
-/** The maximum number of alternatives per token that the engine returns. */
-const ALTERNATIVES_MAX = 20;
 
 /**
  * A continuation. Its session has all of its tokens except `next`; `begun` contains the bytes of
@@ -171,7 +168,7 @@ class Search {
       maxTokens: 1,
       ignoreEnd: true,
       speculation: false,
-      logprobs: Math.min(2 * width, ALTERNATIVES_MAX),
+      logprobs: Math.min(2 * width, LOGPROBS_MAX),
       onToken: (token) => void details.push(token),
       signal: signal ?? null,
       priority: priority ?? 0,

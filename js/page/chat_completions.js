@@ -2,6 +2,7 @@
 
 import { abortError, argumentError, WickError } from '../base/errors.js';
 import { checkNames } from '../base/option_names.js';
+import { requestNumbers } from '../base/option_table.js';
 import { randomName } from '../base/random.js';
 import { effortNames } from '../base/reasoning_effort.js';
 import { samplerOptions } from '../base/sampler_fields.js';
@@ -191,14 +192,13 @@ function samplersOfBody(body) {
 /** @param {ChatCompletionRequest} body */
 function settingsOfBody(body) {
   const isTold = checkFlag('logprobs', body.logprobs);
-  const range = { min: 0, max: 20, whole: true };
   const format = optionsOfFormat(body.response_format);
   const own = /** @type {const} */ (['grammar', 'json_schema', 'regex', 'choices']);
   const other = own.find((name) => (body[name] ?? undefined) !== undefined);
   if (format.jsonSchema && other) {
     throw argumentError(`${other}: cannot be used together with response_format`);
   }
-  const topLogprobs = checkNumber('top_logprobs', body.top_logprobs ?? 0, range);
+  const topLogprobs = checkNumber('top_logprobs', body.top_logprobs ?? 0, requestNumbers.logprobs);
   if (topLogprobs > 0 && !isTold) throw argumentError('top_logprobs needs logprobs: true');
   return settingsOf({
     maxTokens: body.max_completion_tokens ?? body.max_tokens ?? undefined,

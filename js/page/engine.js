@@ -180,6 +180,16 @@ export class Engine {
   }
 
   /**
+   * @param {ArrayLike<number>} tokens
+   * @param {{signal?: AbortSignal | null}} [options]
+   * @returns {Promise<Uint8Array[]>}
+   */
+  async tokenBytes(tokens, options = {}) {
+    const { signal } = checkNames(options, ['signal']);
+    return this.#connection.call('tokenBytes', [tokensOf(tokens)], signal);
+  }
+
+  /**
    * Counts the tokens of a text, or of the prompt of a conversation.
    * @param {string | import('../index.js').ChatMessage[]} text
    * @param {any} [options] TokenizeOptions, or CountOptions of a conversation

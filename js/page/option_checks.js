@@ -2,7 +2,7 @@
 
 import { argumentError, wordsOf } from '../base/errors.js';
 import { FLOAT_MAX, rangeWords } from '../base/number_range.js';
-import { COMPLETIONS_MAX } from '../wasm/layout.js';
+import { COMPLETIONS_MAX } from '../base/option_table.js';
 
 /** @param {unknown} value @returns {string} strings are quoted, so that '2' differs from 2 */
 export const shown = (value) =>

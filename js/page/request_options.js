@@ -3,9 +3,8 @@
 
 import { argumentError, wordsOf } from '../base/errors.js';
 import { checkNames } from '../base/option_names.js';
-import { requestFlags, requestNumbers } from '../base/option_table.js';
+import { PRIORITY_MAX, PRIORITY_MIN, requestFlags, requestNumbers } from '../base/option_table.js';
 import { randomWord } from '../base/random.js';
-import { PRIORITY_MAX, PRIORITY_MIN } from '../wasm/layout.js';
 import { adaptersOf } from './adapters.js';
 import { grammarNames, grammarOf } from './grammar_options.js';
 import { checkCount, checkFlag, checkNumber, shown, U32_MAX } from './option_checks.js';
@@ -22,7 +21,6 @@ const generateNames = {
   maxTokens: null,
   seed: null,
   logitBias: null,
-  logprobs: null,
   stop: null,
   logitsHook: null,
   ...requestNumbers,
@@ -46,16 +44,17 @@ export function settingsOf(options) {
   checkNames(options, /** @type {(keyof GenerateOptions)[]} */ (Object.keys(generateNames)));
   /** @param {keyof GenerateOptions} name @param {number} byDefault @param {Parameters<typeof checkNumber>[2]} range */
   const number = (name, byDefault, range) => checkNumber(name, options[name] ?? byDefault, range);
-  const { thinkingBudgetTokens: budget } = requestNumbers;
+  /** @param {keyof typeof requestNumbers} name */
+  const numberOf = (name) => number(name, requestNumbers[name].byDefault, requestNumbers[name]);
   return {
     maxTokens: tokensMaxOf(options.maxTokens),
     seed: seedOf(options.seed),
     logitBias: biasOf(options.logitBias),
     logprob: (options.logprobs ?? undefined) !== undefined,
-    logprobs: number('logprobs', 0, { min: 0, max: 20, whole: true }),
     ...samplersOf(options),
     stop: stopsOf(options.stop),
-    thinkingBudgetTokens: number('thinkingBudgetTokens', budget.byDefault, budget),
+    thinkingBudgetTokens: numberOf('thinkingBudgetTokens'),
+    logprobs: numberOf('logprobs'),
     asksHost: (options.logitsHook ?? undefined) !== undefined,
     ...flagsOf(options),
     priority: number('priority', 0, { min: PRIORITY_MIN, max: PRIORITY_MAX, whole: true }),

@@ -1,7 +1,7 @@
 // js/page/sampler_options.js — checks the options of llama.cpp's samplers.
 
 import { argumentError } from '../base/errors.js';
-import { samplerLetters, samplingNumbers } from '../base/option_table.js';
+import { SAMPLERS_MAX, samplerLetters, samplingNumbers } from '../base/option_table.js';
 import { areSamplers, areTexts } from '../base/sampler_fields.js';
 import { checkNumber, shown } from './option_checks.js';
 
@@ -22,7 +22,7 @@ function orderOf(samplers) {
   if (areSamplers(samplers)) return samplers.map((name) => samplerLetters[name]).join('');
   const names = Object.keys(samplerLetters).join(', ');
   throw argumentError(
-    `samplers must be an array of at most 16 of ${names}, not ${shown(samplers)}`,
+    `samplers must be an array of at most ${SAMPLERS_MAX} of ${names}, not ${shown(samplers)}`,
   );
 }
 

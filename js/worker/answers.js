@@ -40,6 +40,7 @@ function promptOf({ chat, media }, input, isCounted) {
 const answers = {
   tokenize: ({ native }, text, flags) => Array.from(native.tokenize(text, flags)),
   detokenize: ({ native }, tokens, special) => native.detokenize(tokens, { whole: true, special }),
+  tokenBytes: ({ native }, tokens) => Array.from(tokens, (token) => native.tokenBytes(token)),
   applyTemplate: ({ chat }, messages, variables) => chat().render(messages, variables),
   countChat: (parts, input) => promptOf(parts, input, true).length,
   tokenizeChat: (parts, input) => Array.from(promptOf(parts, input, false)),

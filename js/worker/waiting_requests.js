@@ -2,7 +2,7 @@
 // (src/schedule/admission.c): requests that have waited for 512 passes come first, in order of arrival; then requests
 // with higher priorities; equal ones in order of arrival.
 
-import { PASSES_WAITED_MAX } from '../wasm/layout.js';
+import { PASSES_WAITED_MAX } from '../base/option_table.js';
 
 /**
  * The order depends on the priority, the position in the order of arrival, and the number of passes

@@ -87,6 +87,12 @@
   X(adaptive_target, "--adaptive-target", ARGS_F32, "P", -1.0f, 1.0f, "prefer tokens with probabilities near P (adaptive-p) (default -1, below 0: off)") \
   X(adaptive_decay, "--adaptive-decay", ARGS_F32, "D", 0.0f, 0.99f, "set the decay of adaptive-p's memory (default 0.9)")
 
+// Options of the commands whose values are stored at `to`
+#define ARGUMENT_SEED(to) {"--seed", ARGS_U64, to, "S", "seed the random choice (default: new in each run)", 0, 0, NULL}
+#define ARGUMENT_STOPS(to) {"--stop", ARGS_STRINGS, to, "TEXT", "stop before TEXT (repeatable)", 0, 0, NULL}
+#define ARGUMENT_REASONING_BUDGET(to) {"--reasoning-budget", ARGS_U32, to, "N", "reason for at most N tokens, then answer", 0, 1000000000, NULL}
+#define ARGUMENT_LOGPROBS(to) {"--logprobs", ARGS_U32, to, "N", "print a JSON line on stderr for each token, with N alternatives", 1, 20, NULL}
+
 // a boolean member of wick_request, and its HTTP name
 #define FLAG_FIELDS(X) \
   X(ignore_end, "ignore_eos") \
@@ -113,34 +119,156 @@
 // Returns the letter of a sampler, or 0 for an unknown name.
 char sampler_letter(const char *name, size_t name_bytes);
 
-// An HTTP field, its field_kind (component/fields.h), and for a missing feature the only accepted value
+// An HTTP field, its field_kind (component/fields.h), its minimum and maximum, and for a missing feature the only accepted value
 #define FIELDS_EVERY(X) \
-  X("model", FIELD_TEXT, NULL) X("user", FIELD_IGNORED, NULL) \
-  X("cache_prompt", FIELD_BOOLEAN, NULL) X("id_slot", FIELD_IGNORED, NULL) \
-  X("n_keep", FIELD_IGNORED, NULL) X("timings_per_token", FIELD_BOOLEAN, NULL) \
-  X("return_progress", FIELD_BOOLEAN, NULL) X("return_tokens", FIELD_MISSING, "false") \
-  X("reasoning_format", FIELD_MISSING, "\"auto\"|\"deepseek\"") \
-  X("keep_alive", FIELD_IGNORED, NULL) X("ttl", FIELD_IGNORED, NULL) \
-  X("extra_body", FIELD_MISSING, "{}")
+  X("model", FIELD_TEXT, 0, 0, NULL) X("user", FIELD_IGNORED, 0, 0, NULL) \
+  X("cache_prompt", FIELD_BOOLEAN, 0, 0, NULL) X("id_slot", FIELD_IGNORED, 0, 0, NULL) \
+  X("n_keep", FIELD_IGNORED, 0, 0, NULL) X("timings_per_token", FIELD_BOOLEAN, 0, 0, NULL) \
+  X("return_progress", FIELD_BOOLEAN, 0, 0, NULL) X("return_tokens", FIELD_MISSING, 0, 0, "false") \
+  X("reasoning_format", FIELD_MISSING, 0, 0, "\"auto\"|\"deepseek\"") \
+  X("keep_alive", FIELD_IGNORED, 0, 0, NULL) X("ttl", FIELD_IGNORED, 0, 0, NULL) \
+  X("extra_body", FIELD_MISSING, 0, 0, "{}")
 #define FIELDS_TEXT(X) \
-  X("stream", FIELD_BOOLEAN, NULL) X("max_tokens", FIELD_TOKENS, NULL) \
-  X("grammar", FIELD_TEXT, NULL) X("regex", FIELD_TEXT, NULL) X("json_schema", FIELD_SCHEMA, NULL) \
-  X("structured_outputs", FIELD_OBJECT, NULL)
+  X("stream", FIELD_BOOLEAN, 0, 0, NULL) X("max_tokens", FIELD_TOKENS, 0, 0, NULL) \
+  X("grammar", FIELD_TEXT, 0, 0, NULL) X("regex", FIELD_TEXT, 0, 0, NULL) \
+  X("json_schema", FIELD_SCHEMA, 0, 0, NULL) X("structured_outputs", FIELD_OBJECT, 0, 0, NULL) \
+  X("stream_options", FIELD_OBJECT, 0, 0, NULL) X("n", FIELD_WHOLE, 1, 16, NULL) \
+  X("stop", FIELD_TEXTS, 0, 0, NULL) \
+  X("seed", FIELD_WHOLE, -9007199254740991, 9007199254740991, NULL) \
+  X("thinking_budget_tokens", FIELD_WHOLE, -1, 4294967295, NULL) \
+  X("logit_bias", FIELD_OBJECT, 0, 0, NULL) X("salt", FIELD_TEXT, 0, 0, NULL) \
+  X("choices", FIELD_IGNORED, 0, 0, NULL) X("dry_sequence_breakers", FIELD_IGNORED, 0, 0, NULL) \
+  X("samplers", FIELD_IGNORED, 0, 0, NULL)
 #define FIELDS_CHAT_USED(X) \
-  X("max_completion_tokens", FIELD_TOKENS, NULL) X("logprobs", FIELD_BOOLEAN, NULL) \
-  X("chat_template_kwargs", FIELD_OBJECT, NULL) X("parallel_tool_calls", FIELD_BOOLEAN, NULL) \
-  X("parseSpecial", FIELD_BOOLEAN, NULL)
+  X("messages", FIELD_IGNORED, 0, 0, NULL) X("max_completion_tokens", FIELD_TOKENS, 0, 0, NULL) \
+  X("logprobs", FIELD_BOOLEAN, 0, 0, NULL) X("top_logprobs", FIELD_WHOLE, 0, 20, NULL) \
+  X("chat_template_kwargs", FIELD_OBJECT, 0, 0, NULL) X("lora", FIELD_IGNORED, 0, 0, NULL) \
+  X("parallel_tool_calls", FIELD_BOOLEAN, 0, 0, NULL) X("parseSpecial", FIELD_BOOLEAN, 0, 0, NULL) \
+  X("reasoning_effort", FIELD_EFFORT, 0, 0, NULL) X("response_format", FIELD_OBJECT, 0, 0, NULL) \
+  X("tools", FIELD_IGNORED, 0, 0, NULL) X("tool_choice", FIELD_IGNORED, 0, 0, NULL)
 #define FIELDS_CHAT_IDLE(X) \
-  X("enable_thinking", FIELD_BOOLEAN, NULL) X("store", FIELD_IGNORED, NULL) \
-  X("metadata", FIELD_IGNORED, NULL) X("service_tier", FIELD_IGNORED, NULL) \
-  X("prediction", FIELD_IGNORED, NULL) X("safety_identifier", FIELD_IGNORED, NULL) \
-  X("prompt_cache_key", FIELD_IGNORED, NULL) X("prompt_cache_retention", FIELD_IGNORED, NULL) \
-  X("functions", FIELD_MISSING, "[]") X("function_call", FIELD_MISSING, "\"none\"|\"auto\"") \
-  X("modalities", FIELD_MISSING, "[]|[\"text\"]") X("verbosity", FIELD_MISSING, "\"medium\"") \
-  X("audio", FIELD_MISSING, NULL) X("web_search_options", FIELD_MISSING, NULL)
+  X("enable_thinking", FIELD_BOOLEAN, 0, 0, NULL) X("thinking", FIELD_IGNORED, 0, 0, NULL) \
+  X("n_probs", FIELD_WHOLE, 0, 20, NULL) X("store", FIELD_IGNORED, 0, 0, NULL) \
+  X("metadata", FIELD_IGNORED, 0, 0, NULL) X("service_tier", FIELD_IGNORED, 0, 0, NULL) \
+  X("prediction", FIELD_IGNORED, 0, 0, NULL) X("safety_identifier", FIELD_IGNORED, 0, 0, NULL) \
+  X("prompt_cache_key", FIELD_IGNORED, 0, 0, NULL) \
+  X("prompt_cache_retention", FIELD_IGNORED, 0, 0, NULL) X("functions", FIELD_MISSING, 0, 0, "[]") \
+  X("function_call", FIELD_MISSING, 0, 0, "\"none\"|\"auto\"") \
+  X("modalities", FIELD_MISSING, 0, 0, "[]|[\"text\"]") \
+  X("verbosity", FIELD_MISSING, 0, 0, "\"medium\"") X("audio", FIELD_MISSING, 0, 0, NULL) \
+  X("web_search_options", FIELD_MISSING, 0, 0, NULL)
 #define FIELDS_COMPLETION(X) \
-  X("parseSpecial", FIELD_MISSING, "true") X("echo", FIELD_BOOLEAN, NULL) \
-  X("suffix", FIELD_MISSING, "\"\"")
+  X("prompt", FIELD_IGNORED, 0, 0, NULL) X("max_tokens", FIELD_TOKENS, 0, 0, "0") \
+  X("logprobs", FIELD_WHOLE, 0, 20, NULL) X("n_probs", FIELD_WHOLE, 0, 20, NULL) \
+  X("best_of", FIELD_WHOLE, 1, 4294967295, NULL) X("lora", FIELD_IGNORED, 0, 0, NULL) \
+  X("parseSpecial", FIELD_MISSING, 0, 0, "true") X("echo", FIELD_BOOLEAN, 0, 0, NULL) \
+  X("suffix", FIELD_MISSING, 0, 0, "\"\"")
+#define FIELDS_NATIVE(X) \
+  X("n_probs", FIELD_WHOLE, 0, 20, NULL) X("return_tokens", FIELD_BOOLEAN, 0, 0, NULL) \
+  X("response_fields", FIELD_IGNORED, 0, 0, NULL) X("logit_bias", FIELD_IGNORED, 0, 0, NULL) \
+  X("lora", FIELD_IGNORED, 0, 0, NULL) X("stream_options", FIELD_UNKNOWN, 0, 0, NULL) \
+  X("n", FIELD_MISSING, 0, 0, "1") X("n_discard", FIELD_IGNORED, 0, 0, NULL) \
+  X("n_indent", FIELD_MISSING, 0, 0, "0")
+#define FIELDS_NATIVE_COMPLETION(X) \
+  X("prompt", FIELD_IGNORED, 0, 0, NULL)
+#define FIELDS_INFILL(X) \
+  X("prompt", FIELD_TEXT, 0, 0, NULL) X("input_prefix", FIELD_TEXT, 0, 0, NULL) \
+  X("input_suffix", FIELD_TEXT, 0, 0, NULL) X("input_extra", FIELD_IGNORED, 0, 0, NULL)
+#define FIELDS_TOKENIZE(X) \
+  X("model", FIELD_TEXT, 0, 0, NULL) X("content", FIELD_TEXT, 0, 0, NULL) \
+  X("prompt", FIELD_TEXT, 0, 0, NULL) X("messages", FIELD_IGNORED, 0, 0, NULL) \
+  X("tools", FIELD_IGNORED, 0, 0, NULL) X("add_special", FIELD_BOOLEAN, 0, 0, NULL) \
+  X("add_special_tokens", FIELD_BOOLEAN, 0, 0, NULL) X("parse_special", FIELD_BOOLEAN, 0, 0, NULL) \
+  X("with_pieces", FIELD_BOOLEAN, 0, 0, NULL) X("chat_template_kwargs", FIELD_OBJECT, 0, 0, NULL)
+#define FIELDS_DETOKENIZE(X) \
+  X("model", FIELD_TEXT, 0, 0, NULL) X("tokens", FIELD_IGNORED, 0, 0, NULL)
+#define FIELDS_TEMPLATE(X) \
+  X("model", FIELD_TEXT, 0, 0, NULL) X("messages", FIELD_IGNORED, 0, 0, NULL) \
+  X("tools", FIELD_IGNORED, 0, 0, NULL) X("chat_template_kwargs", FIELD_OBJECT, 0, 0, NULL) \
+  X("add_generation_prompt", FIELD_BOOLEAN, 0, 0, NULL) \
+  X("reasoning_format", FIELD_IGNORED, 0, 0, NULL)
+#define FIELDS_RESPONSE(X) \
+  X("input", FIELD_IGNORED, 0, 0, NULL) X("instructions", FIELD_TEXT, 0, 0, NULL) \
+  X("max_output_tokens", FIELD_TOKENS, 0, 0, NULL) X("text", FIELD_OBJECT, 0, 0, NULL) \
+  X("tools", FIELD_IGNORED, 0, 0, NULL) X("tool_choice", FIELD_IGNORED, 0, 0, NULL) \
+  X("parallel_tool_calls", FIELD_BOOLEAN, 0, 0, NULL) \
+  X("chat_template_kwargs", FIELD_OBJECT, 0, 0, NULL) \
+  X("stream_options", FIELD_OBJECT, 0, 0, NULL) X("metadata", FIELD_OBJECT, 0, 0, NULL) \
+  X("reasoning", FIELD_OBJECT, 0, 0, NULL) X("store", FIELD_IGNORED, 0, 0, NULL) \
+  X("service_tier", FIELD_IGNORED, 0, 0, NULL) X("safety_identifier", FIELD_IGNORED, 0, 0, NULL) \
+  X("client_metadata", FIELD_IGNORED, 0, 0, NULL) X("prompt_cache_key", FIELD_IGNORED, 0, 0, NULL) \
+  X("prompt_cache_retention", FIELD_IGNORED, 0, 0, NULL) \
+  X("prompt_cache_options", FIELD_IGNORED, 0, 0, NULL) X("include", FIELD_IGNORED, 0, 0, NULL) \
+  X("top_logprobs", FIELD_WHOLE, 0, 20, NULL) \
+  X("truncation", FIELD_MISSING, 0, 0, "\"disabled\"|\"auto\"") \
+  X("background", FIELD_MISSING, 0, 0, "false") \
+  X("previous_response_id", FIELD_MISSING, 0, 0, NULL) \
+  X("conversation", FIELD_MISSING, 0, 0, NULL) X("prompt", FIELD_MISSING, 0, 0, NULL) \
+  X("max_tool_calls", FIELD_IGNORED, 0, 0, NULL) X("moderation", FIELD_MISSING, 0, 0, NULL) \
+  X("context_management", FIELD_MISSING, 0, 0, NULL) X("n", FIELD_UNKNOWN, 0, 0, NULL) \
+  X("max_tokens", FIELD_UNKNOWN, 0, 0, NULL)
+#define FIELDS_EMBEDDING(X) \
+  X("input", FIELD_IGNORED, 0, 0, NULL) X("dimensions", FIELD_WHOLE, 1, 4294967295, NULL) \
+  X("encoding_format", FIELD_IGNORED, 0, 0, NULL)
+#define FIELDS_NATIVE_EMBEDDING(X) \
+  X("input", FIELD_IGNORED, 0, 0, NULL) X("content", FIELD_IGNORED, 0, 0, NULL) \
+  X("embd_normalize", FIELD_MISSING, 0, 0, "-1|2")
+#define FIELDS_RERANK(X) \
+  X("query", FIELD_TEXT, 0, 0, NULL) X("documents", FIELD_IGNORED, 0, 0, NULL) \
+  X("top_n", FIELD_WHOLE, 1, 4294967295, NULL) X("return_documents", FIELD_BOOLEAN, 0, 0, NULL) \
+  X("texts", FIELD_IGNORED, 0, 0, NULL) X("return_text", FIELD_BOOLEAN, 0, 0, NULL) \
+  X("raw_scores", FIELD_BOOLEAN, 0, 0, NULL)
+
+// The requirements that errors name
+#define WORDS_TEXT "a string"
+#define WORDS_BOOLEAN "true or false"
+#define WORDS_OBJECT "an object"
+#define WORDS_WHOLE "a whole number"
+#define WORDS_TEXTS "a string or an array of strings"
+#define WORDS_TOKENS "a whole number of at least 1, or -1 for no limit"
+#define WORDS_SCHEMA "a JSON schema or its text"
+#define WORDS_EFFORT "one of none, minimal, low, medium, high, xhigh, max"
+#define WORDS_STRINGS "an array of strings"
+#define WORDS_CHOICES "an array of at least one string"
+#define WORDS_SALT "a non-empty string"
+#define WORDS_LOGIT_BIAS "an object of token ids and numbers"
+#define WORDS_SAMPLERS "an array of at most 16 of penalties, dry, top_n_sigma, top_k, typ_p, top_p, min_p, xtc, temperature, adaptive_p"
+#define WORDS_LORA "an array of {\"id\": a whole number, \"scale\": a number}"
+#define WORDS_THINKING "an object with the type enabled or disabled"
+#define WORDS_MESSAGES "an array of at least one message"
+#define WORDS_ROLE "one of system, developer, user, assistant, tool"
+#define WORDS_CONTENT "a string or an array of parts"
+#define WORDS_CALL "{\"id\", \"function\": {\"name\", \"arguments\": a string}}"
+#define WORDS_TOOL "{\"type\": \"function\", \"function\": {\"name\", ...}}"
+#define WORDS_TOOL_CHOICE "none, auto, required or {\"type\": \"function\", \"function\": {\"name\"}}"
+#define WORDS_PROMPT "a string, an array of token ids and strings, or an array of these"
+#define WORDS_NATIVE_BIAS "an object that maps at most 1024 token ids or strings to numbers, or an array of such pairs"
+#define WORDS_INPUT_EXTRA "an array of {\"filename\", \"text\"}"
+#define WORDS_ENCODING_FORMAT "float or base64"
+#define WORDS_IDS "an array of token ids"
+
+// Errors of servers: refuse()'s parameters up to the format
+#define REFUSE_NO_ROUTE(param) 404, "not_found", param, "No route for %s"
+#define REFUSE_WRONG_METHOD(param) 405, "method_not_allowed", param, "Method %s is not allowed for %s"
+#define REFUSE_OTHER_MODEL(param) 404, "model_not_found", param, "This server's model is %s"
+#define REFUSE_BODY_SIZE(param) 413, "body_too_large", param, "The body has more than %u bytes"
+#define REFUSE_BODY_LATE(param) 408, "body_timeout", param, "The body did not arrive within %u ms"
+#define REFUSE_BODY_TYPE(param) 415, "unsupported_media_type", param, "The body must be JSON with Content-Type: application/json, not %s"
+#define REFUSE_BODY_CODING(param) 415, "unsupported_media_type", param, "Content-Encoding: %s is not supported"
+#define REFUSE_BODY_VALUES(param) 400, "too_many_values", param, "The body has more than %u objects and arrays"
+#define REFUSE_LONG_LIST(param) 400, "array_above_max_length", param, "%s must have at most %u items, not %u"
+#define REFUSE_FULL_QUEUE(param) 429, "queue_full", param, "%u requests are already running or waiting"
+#define REFUSE_MISSING(param) 400, "missing_required_parameter", param, "%s is missing"
+#define REFUSE_UNKNOWN(param) 400, "unknown_parameter", param, "unknown field %s"
+#define REFUSE_SAME_FIELD(param) 400, "invalid_value", param, "%s and %s are the same field: send one"
+#define REFUSE_CHOICES(param) 400, "invalid_value", param, "A request may have at most %u choices in total over its prompts"
+#define REFUSE_PROMPTS(param) 400, "invalid_value", param, "A request may have at most %u prompts"
+#define REFUSE_ECHO_STREAM(param) 400, "invalid_value", param, "echo is not available with stream"
+#define REFUSE_NO_ECHO(param) 400, "invalid_value", param, "max_tokens: 0 needs echo"
+#define REFUSE_NO_STREAM(param) 400, "invalid_value", param, "stream_options needs stream: true"
+#define REFUSE_NO_LOGPROBS(param) 400, "invalid_value", param, "top_logprobs needs logprobs: true"
+#define REFUSE_NO_INFILL(param) 501, "nodata", param, "infill: the model has no fill-in-the-middle tokens"
+#define REFUSE_HIGH_ID(param) 400, "invalid_value", param, "%s must be below %u, not %u"
 
 // another server's name for a field, and ours
 #define FIELD_ALIASES(X) \
@@ -165,6 +293,20 @@ char sampler_letter(const char *name, size_t name_bytes);
   X(count, silence_ms, "WICK_SILENCE_MS", 5000) \
   X(flag, logs_requests, "WICK_LOG", 1) \
   X(text, chat_template, "WICK_CHAT_TEMPLATE", (settings_text){0})
+
+// a route with a body, the name of its function, and OpenTelemetry's operation
+#define BODY_ROUTES(X) \
+  X("/v1/chat/completions", chat, "chat") \
+  X("/v1/completions", completion, "text_completion") \
+  X("/v1/responses", responses, "chat") \
+  X("/v1/embeddings", embedding, "embeddings") \
+  X("/v1/rerank", rerank, "rerank") \
+  X("/completion", native, "text_completion") \
+  X("/infill", infill, "text_completion") \
+  X("/embedding", native_embedding, "embeddings") \
+  X("/tokenize", tokenize, NULL) \
+  X("/detokenize", detokenize, NULL) \
+  X("/apply-template", template, NULL)
 
 // an alias of an HTTP path, and the path of its route
 #define PATH_ALIASES(X) \

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/json.h"
+#include "base/options.h"
 #include "cli/adapter_files.h"
 #include "cli/args.h"
 #include "cli/generation.h"
@@ -214,7 +215,7 @@ exit_code command_chat(int argc, char **argv) {
       args_flag("--parse-special", &given.parse_special, "allow control tokens in the input"),
       args_u32("-n", &given.request.max_tokens, "N", 1, COUNT_MAX,
                "generate at most N tokens per answer"),
-      generation_reasoning_option(&given.reasoning_budget),
+      ARGUMENT_REASONING_BUDGET(&given.reasoning_budget),
       adapter_files_option(&given.adapters),
   };
   size_t count = 7;

@@ -22,11 +22,6 @@ const char *generation_finish_name(uint32_t finish) {
   return finish < sizeof names / sizeof names[0] ? names[finish] : "?";
 }
 
-args_option generation_reasoning_option(uint32_t *tokens) {
-  return args_u32("--reasoning-budget", tokens, "N", 0, 1000000000,
-                  "reason for at most N tokens, then answer");
-}
-
 exit_code generation_report_error(const char *what, const wick_event *end) {
   wick_error error = {.status = (wick_status)end->status, .offset_bytes = WICK_NO_OFFSET};
   const size_t room = sizeof error.message - 1;

@@ -34,7 +34,4 @@ exit_code generation_report_error(const char *what, const wick_event *end);
 // Returns "stop", "length", "abort", "error" or "none".
 const char *generation_finish_name(uint32_t finish);
 
-// Returns the --reasoning-budget option.
-args_option generation_reasoning_option(uint32_t *tokens);
-
 #endif

@@ -39,13 +39,12 @@ static size_t list_options(run_options *run, args_option list[RUN_OPTIONS_MAX]) 
       args_string("-f", &run->path, "FILE", "read the prompt from FILE, byte for byte"),
       args_u32("-n", &run->request.max_tokens, "N", 1, COUNT_MAX,
                "generate at most N tokens (default: until the model ends or the context is full)"),
-      args_string_list("--stop", &run->stops, "TEXT", "stop before TEXT (repeatable)"),
-      args_u32("--logprobs", &sampling->logprobs, "N", 1, WICK_LOGPROBS_MAX,
-               "print a JSON line on stderr for each token, with N alternatives"),
+      ARGUMENT_STOPS(&run->stops),
+      ARGUMENT_LOGPROBS(&sampling->logprobs),
 #define FLAG(member, name, about) args_flag(name, &run->request.member, about),
       FLAG_ARGUMENTS(FLAG)
 #undef FLAG
-          generation_reasoning_option(&run->reasoning.tokens_max),
+          ARGUMENT_REASONING_BUDGET(&run->reasoning.tokens_max),
       args_flag("--no-speculation", &run->request.no_speculation,
                 "decode one token per pass (the output is the same)"),
       adapter_files_option(&run->adapters),

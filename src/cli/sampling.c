@@ -12,7 +12,7 @@ size_t sampling_list(sampling_options *given, wick_sampling *sampling, args_opti
   {option, kind, &sampling->field, value, about, least, most, NULL},
   const args_option own[] = {
       SAMPLING_ARGUMENTS(NUMBER)  // with their ranges
-      args_u64("--seed", &sampling->seed, "S", "seed the random choice (default: new in each run)"),
+      ARGUMENT_SEED(&sampling->seed),
       args_string_list("--dry-sequence-breaker", &given->breakers, "TEXT",
                        "end repetitions at TEXT (repeatable, 'none': never)"),
       args_string("--samplers", &given->names, "NAMES",

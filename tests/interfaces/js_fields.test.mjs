@@ -24,7 +24,7 @@ const table = [
     [0, -2, 1.5, '1', 2 ** 32],
     `${wholes} 1, or -1 for no limit`,
   ],
-  ['n', [1, 2], [0, 0.5], `${wholes} 1`],
+  ['n', [1, 16], [0, 0.5, 17], 'a whole number from 1 to 16'],
   ['stop', ['a', '', [], ['a', 'b']], [1, ['a', 1], {}], 'a string or an array of strings'],
   ['seed', [-1, 0, 2 ** 53 - 1], [0.5, 2 ** 53, '1'], 'a whole number'],
   ['temperature', [0, 0.1, 100], [-0.1, '1', true], 'a number of at least 0'],
@@ -103,12 +103,12 @@ describe('fields', () => {
 
   test('long values in errors are shortened, and undefined is shown', () => {
     const long = 'x'.repeat(100);
-    const cut = `n must be ${wholes} 1, not "${'x'.repeat(59)}…`;
+    const cut = `n must be a whole number from 1 to 16, not "${'x'.repeat(59)}…`;
     assert.throws(() => checkFields({ n: long }, commonFields), { message: cut });
     const whole = 'x'.repeat(58); // 60 characters with its quotes
-    const uncut = `n must be ${wholes} 1, not "${whole}"`;
+    const uncut = `n must be a whole number from 1 to 16, not "${whole}"`;
     assert.throws(() => checkFields({ n: whole }, commonFields), { message: uncut });
-    const said = `n must be ${wholes} 1, not undefined`;
+    const said = `n must be a whole number from 1 to 16, not undefined`;
     assert.throws(() => checkFields({ n: undefined }, commonFields), { message: said });
   });
 

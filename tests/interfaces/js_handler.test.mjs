@@ -227,20 +227,22 @@ describe('completions', () => {
     assert.equal((await handle(post(COMPLETIONS, { prompt: ['a', 'b'], n: 8 }))).status, 200);
     assert.equal(asked.length, 2); // the model name is accepted
     const many = 'A request may have at most 16 choices in total over its prompts';
-    const prompts = 'prompt must be a string, an array of token ids, or an array of these';
+    const prompts =
+      'prompt must be a string, an array of token ids and strings, or an array of these';
+    const most = 'n must be a whole number from 1 to 16, not 17';
     const unsupported = 'unsupported_parameter';
     /** @type {[any, string, string, string?][]} body, param, message, code */
     const wrong = [
-      [{ prompt: 'a', n: 17 }, 'n', many],
-      [{ prompt: ['a'], n: 17 }, 'n', many],
+      [{ prompt: 'a', n: 17 }, 'n', most],
+      [{ prompt: ['a'], n: 17 }, 'n', most],
       [{ prompt: ['a', 'b', 'c'], n: 6 }, 'prompt', many],
       [{}, 'prompt', 'prompt is missing', 'missing_required_parameter'],
       [{ prompt: ['a', 'b'], n: 9 }, 'prompt', many],
       [{ prompt: [] }, 'prompt', prompts],
       [{ prompt: ['a', []] }, 'prompt', prompts],
-      [{ prompt: ['a', 1] }, 'prompt', prompts],
+      [{ prompt: [['a']] }, 'prompt', prompts],
       [{ prompt: [1, 0.5] }, 'prompt', prompts],
-      [{ prompt: [[1], 'a', [2, '3']] }, 'prompt', prompts],
+      [{ prompt: [[1], 'a', [2, '3', {}]] }, 'prompt', prompts],
       [{ prompt: { 0: 'a' } }, 'prompt', prompts],
       [{ prompt: 5 }, 'prompt', prompts],
       [
@@ -771,7 +773,8 @@ describe('embeddings and rankings', () => {
     assert.deepEqual(await (await handle(post('/v1/embeddings', embed))).json(), {
       object: 'list',
     });
-    assert.deepEqual(asked.pop(), [{ ...embed, model: 'fox' }, ['signal'], true]);
+    const passed = { ...embed, input: [[1, 2]], model: 'fox' };
+    assert.deepEqual(asked.pop(), [passed, ['signal'], true]);
     const question = { query: 'q', documents: ['a', { text: 'b' }] };
     const results = [
       { index: 1, relevance_score: 0.75 },

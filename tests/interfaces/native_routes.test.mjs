@@ -282,6 +282,46 @@ describe('the format of llama.cpp’s server', () => {
     }
   });
 
+  test('inputs of embeddings may be mixes of strings and ids, or objects', async () => {
+    const ids = await engine.tokenize('a fox', { addSpecial: false });
+    const mixed = [...(await engine.tokenize('a hen')), 60, ...ids];
+    const content = [...'ab'].map((text) => ({ type: 'text', text }));
+    /** @param {any} input @returns {Promise<number[][]>} */
+    const embed = async (input) =>
+      (await ask({ input }, '/v1/embeddings')).data.map((/** @type {any} */ one) => one.embedding);
+    const wanted = await embed([mixed, 'ab', ids]);
+    assert.deepEqual(await embed([['a hen', 60, ...ids], { content }, ids]), wanted);
+    assert.deepEqual(await embed([{ prompt_string: 'ab' }]), [wanted[1]]);
+    assert.deepEqual(await embed(['a hen', 60, 'a fox']), [wanted[0]]);
+    for (const input of [[], {}, { content: 'a' }, [['a']], { content: [{ type: 'image_url' }] }]) {
+      const { error } = await ask({ input }, '/v1/embeddings');
+      assert.equal(error.param, 'input', JSON.stringify(input));
+    }
+  });
+
+  test('/embedding returns vectors in the format of llama.cpp’s server', async () => {
+    const input = ['a fox', [5, 60]];
+    const [found, raw, { data }] = await Promise.all([
+      ask({ content: input }, '/embedding'),
+      ask({ input, embd_normalize: -1 }, '/embedding'),
+      ask({ input }, '/v1/embeddings'),
+    ]);
+    assert.deepEqual(
+      found,
+      data.map((/** @type {any} */ { index, embedding }) => ({ index, embedding: [embedding] })),
+    );
+    const length = Math.hypot(...raw[0].embedding[0]);
+    assert.ok(Math.abs(length - 1) > 0.01);
+    assert.ok(Math.abs(raw[0].embedding[0][0] / length - found[0].embedding[0][0]) < 1e-5);
+    for (const [body, param] of /** @type {[object, string][]} */ ([
+      [{}, 'input'],
+      [{ input: 'a', content: 'a' }, 'content'],
+      [{ input: 'a', embd_normalize: 1 }, 'embd_normalize'],
+    ])) {
+      assert.equal((await ask(body, '/embedding')).error.param, param);
+    }
+  });
+
   test('errors about invalid fields name the field', async () => {
     for (const [body, param] of /** @type {[object, string][]} */ ([
       [{}, 'prompt'],

@@ -43,6 +43,11 @@ describe('routes that count and render', () => {
       pieces.map((/** @type {any} */ { id }) => id),
       plain,
     );
+    const bytes = pieces.flatMap((/** @type {any} */ { piece }) =>
+      typeof piece === 'string' ? [...new TextEncoder().encode(piece)] : piece,
+    );
+    assert.equal(new TextDecoder().decode(Uint8Array.from(bytes)), content);
+    assert.ok(pieces.some((/** @type {any} */ { piece }) => Array.isArray(piece)));
     const whole = await ask('/tokenize', { content, add_special: true });
     assert.deepEqual(whole.tokens, await engine.tokenize(content));
     const text = await ask('/tokenize', { content, parse_special: false });

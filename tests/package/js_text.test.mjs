@@ -203,6 +203,11 @@ describe('text', () => {
     assert.equal(await engine.detokenize([special], { special: true }), '<|im_end|>');
     assert.ok((await engine.countTokens('<|im_end|>', { parseSpecial: false })) > 1);
     await assert.rejects(engine.detokenize([99999]), hasCode('ARG'));
+    const tokens = await engine.tokenize('世界 🙂', { addSpecial: false });
+    const pieces = await engine.tokenBytes([...tokens, special]);
+    const bytes = Uint8Array.from(pieces.flatMap((piece) => [...piece]));
+    assert.equal(new TextDecoder().decode(bytes).trim(), '世界 🙂<|im_end|>');
+    await assert.rejects(engine.tokenBytes([0.5]), hasCode('ARG'));
     const long = 'a long text '.repeat(20_000);
     assert.equal(await engine.detokenize(await engine.tokenize(long)), long);
   });

@@ -1,0 +1,25 @@
+// component/prompts.h — texts in the formats of llama.cpp's server: a string, token ids, a mix of
+// both, an object with the text, or an array of these.
+#ifndef WICK_COMPONENT_PROMPTS_H
+#define WICK_COMPONENT_PROMPTS_H
+
+#include "body.h"
+
+typedef struct prompt {
+  wick_text text;
+  const int32_t *tokens;  // NULL: the text
+  size_t token_count;
+} prompt;
+
+// Reads the texts of a field into prompts [count], which belong to the body. Mixes are tokenized.
+// `name` is "prompt" or "input"; only the latter may be {"content": [{"type": "text", "text"}]}.
+bool prompts_take(wick_engine *engine, body *read, uint32_t node, const char *name,
+                  prompt **prompts, uint32_t *count, refusal *refused);
+// Tokenizes a text. The tokens belong to the body.
+bool prompts_tokenize(wick_engine *engine, body *read, wick_text text, uint32_t flags,
+                      const int32_t **tokens, size_t *count, refusal *refused);
+// Writes the text of tokens, including control tokens.
+bool prompts_put_text(wick_engine *engine, const int32_t *tokens, size_t count, buffer *out,
+                      refusal *refused);
+
+#endif
