@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "native.h"
 #include "response.h"
 
 // ---- headers ----
@@ -119,12 +120,17 @@ static const char *finish_of(const choice *ended) {
   return ended->has_called && ended->finish[0] == 's' ? "tool_calls" : ended->finish;
 }
 
-// Writes a choice's finish reason and, as in vLLM's server, the stop string.
-static void put_finish(json_writer *json, answer *to, const choice *ended, const char *finish) {
-  json_text(json, "finish_reason", finish);
-  if (finish == NULL || ended->stop == 0) return;
+const char *answer_stop_text(const answer *to, const choice *ended) {
   const char *text = to->stops.bytes;
   for (uint32_t i = 1; i < ended->stop; i++) text += strlen(text) + 1;
+  return ended->stop == 0 ? NULL : text;
+}
+
+// Writes a choice's finish reason and, as in vLLM's server, the stop string.
+static void put_finish(json_writer *json, answer *to, const choice *ended, const char *finish) {
+  const char *text = answer_stop_text(to, ended);
+  json_text(json, "finish_reason", finish);
+  if (finish == NULL || text == NULL) return;
   json_member(json, "stop_reason");
   buffer_put_text(&to->out, text);
 }
@@ -220,6 +226,10 @@ void answer_put_delta(const server *of, answer *to, choice *from, const delta *p
     response_take_delta(to, from, piece);
     return;
   }
+  if (to->kind == ANSWER_NATIVE) {
+    native_put_delta(to, from, piece->content);
+    return;
+  }
   json_writer json;
   begin_chunk(&json, of, to);
   open_choice(&json, to, from);
@@ -237,13 +247,17 @@ void answer_put_logprobs(const server *of, answer *to, choice *from) {
   const delta none = {.is_call = false};
   if (to->kind == ANSWER_RESPONSE) {
     response_take_silence(to, from);
-  } else if (to->has_logprobs && from->details.tokens.size_bytes > 0) {
+  } else if (to->kind != ANSWER_NATIVE && to->has_logprobs && from->details.tokens.size_bytes > 0) {
     answer_put_delta(of, to, from, &none);
   }
 }
 
 void answer_put_end(const server *of, answer *to, choice *from) {
   if (to->kind == ANSWER_RESPONSE) return;  // answer_end_stream writes it
+  if (to->kind == ANSWER_NATIVE) {
+    native_put_end(of, to, from);
+    return;
+  }
   json_writer json;
   const bool has_logprobs = to->has_logprobs;
   to->has_logprobs = false;
@@ -265,6 +279,7 @@ void answer_end_stream(const server *of, answer *to) {
     response_end_stream(to);
     return;
   }
+  if (to->kind == ANSWER_NATIVE) return;  // no [DONE] follows
   if (to->includes_usage) {
     json_writer json;
     begin_chunk(&json, of, to);
@@ -307,6 +322,10 @@ void answer_put_whole(const server *of, answer *to) {
   to->is_done = true;
   if (to->kind == ANSWER_RESPONSE) {
     response_put_whole(to);
+    return;
+  }
+  if (to->kind == ANSWER_NATIVE) {
+    native_put_whole(of, to);
     return;
   }
   json_writer json;

@@ -12,6 +12,7 @@ typedef enum answer_kind {
   ANSWER_FIXED,    // does not wait for the engine
   ANSWER_CHAT,     // of /v1/chat/completions
   ANSWER_TEXT,     // of /v1/completions
+  ANSWER_NATIVE,   // of /completion and /infill (native.h)
   ANSWER_RESPONSE  // of /v1/responses: a chat completion in a different format (response.h)
 } answer_kind;
 
@@ -26,6 +27,7 @@ typedef struct asked_body {
 typedef struct embedding embedding;  // embedding_jobs.c
 typedef struct media_job media_job;  // media_jobs.h
 typedef struct response response;    // response.h
+typedef struct native native;        // native.h
 
 typedef struct answer {
   struct answer *next;  // in the server's list
@@ -52,13 +54,15 @@ typedef struct answer {
   embedding *embedding;  // NULL: the answer does not wait for vectors
   media_job *media;      // NULL: its messages contain only text
   response *response;    // of ANSWER_RESPONSE
+  native *native;        // of ANSWER_NATIVE
   bool is_streamed, includes_usage, has_logprobs;
   bool has_events;        // for a stream: whether the engine has returned an event
   uint64_t comment_us;    // when the last comment line was added
   bool sends_pieces;      // sends pieces as they arrive; otherwise everything is sent at the end
   uint32_t alternatives;  // reported for each token
-  buffer stops;           // the stop strings in JSON, each terminated
-  choice *choices;        // [choice_count]; the choices of a prompt are consecutive
+  details_form details_form;
+  buffer stops;     // the stop strings in JSON, each terminated
+  choice *choices;  // [choice_count]; the choices of a prompt are consecutive
   uint32_t choice_count, choices_a_prompt, choices_open;
   char id[RANDOM_NAME_BYTES + 12];
   int64_t created_s;
@@ -88,6 +92,8 @@ void answer_put_logprobs(const server *of, answer *to,
                          choice *from);  // logprobs of tokens without text
 void answer_put_end(const server *of, answer *to, choice *from);
 void answer_end_stream(const server *of, answer *to);
+// Returns the stop string that ended a choice, as JSON; NULL: none did.
+const char *answer_stop_text(const answer *to, const choice *ended);
 // Writes the body of an answer whose choices have all ended.
 void answer_put_whole(const server *of, answer *to);
 

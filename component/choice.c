@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/math.h"
 #include "platform/platform.h"
 
 void random_name(char name[RANDOM_NAME_BYTES]) {
@@ -108,9 +109,7 @@ void choice_free(choice *from) {
 
 // ---- logprobs ----
 
-enum { TOKEN_BYTES_MAX = 1024 };
-
-static wick_text bytes_of(wick_engine *engine, int32_t token, char scratch[TOKEN_BYTES_MAX]) {
+wick_text token_bytes(wick_engine *engine, int32_t token, char scratch[TOKEN_BYTES_MAX]) {
   wick_text text = {"", 0};
   wick_error error;
   if (wick_detokenize_bytes_max(engine, 0) <= TOKEN_BYTES_MAX) {
@@ -119,26 +118,31 @@ static wick_text bytes_of(wick_engine *engine, int32_t token, char scratch[TOKEN
   return text;
 }
 
-// Writes {token, logprob, bytes} of chat completions, without the closing bracket.
-static void open_token(json_writer *json, wick_text text, float logprob) {
+// Writes a token as an object, without the closing bracket.
+static void open_token(json_writer *json, wick_engine *engine, wick_logprob of, details_form form) {
+  char scratch[TOKEN_BYTES_MAX];
+  const wick_text text = token_bytes(engine, of.token, scratch);
   json_open(json, NULL, '{');
+  if (form != DETAILS_CHAT) json_i64(json, "id", of.token);
   json_string(json, "token", text.bytes, text.size_bytes);
-  json_f32(json, "logprob", logprob);
+  if (form == DETAILS_PROBABILITIES) {
+    json_f64(json, "prob", math_exp((double)of.logprob));
+  } else {
+    json_f32(json, "logprob", of.logprob);
+  }
   json_open(json, "bytes", '[');
   for (size_t i = 0; i < text.size_bytes; i++) json_u64(json, NULL, (uint8_t)text.bytes[i]);
   json_close(json, '[');
 }
 
-static void add_chat(details *to, wick_engine *engine, const wick_event *event,
-                     uint32_t alternatives) {
-  char scratch[TOKEN_BYTES_MAX];
+static void add_object(details *to, wick_engine *engine, const wick_event *event,
+                       uint32_t alternatives, details_form form) {
   json_writer json;
   json_begin(&json, buffer_put, &to->tokens);
-  open_token(&json, bytes_of(engine, event->token, scratch), event->logprob);
-  json_open(&json, "top_logprobs", '[');
+  open_token(&json, engine, (wick_logprob){event->token, event->logprob}, form);
+  json_open(&json, form == DETAILS_PROBABILITIES ? "top_probs" : "top_logprobs", '[');
   for (uint32_t i = 0; i < alternatives && i < event->top_count; i++) {
-    const wick_logprob top = wick_event_top(event, i);
-    open_token(&json, bytes_of(engine, top.token, scratch), top.logprob);
+    open_token(&json, engine, wick_event_top(event, i), form);
     json_close(&json, '{');
   }
   json_close(&json, '[');
@@ -157,12 +161,12 @@ static uint32_t units_of(wick_text text) {
 
 uint32_t details_units(wick_engine *engine, int32_t token) {
   char scratch[TOKEN_BYTES_MAX];
-  return units_of(bytes_of(engine, token, scratch));
+  return units_of(token_bytes(engine, token, scratch));
 }
 
 void details_add_first(details *to, wick_engine *engine, int32_t token) {
   char scratch[TOKEN_BYTES_MAX];
-  const wick_text text = bytes_of(engine, token, scratch);
+  const wick_text text = token_bytes(engine, token, scratch);
   json_writer json;
   json_begin(&json, buffer_put, &to->tokens);
   json_string(&json, NULL, text.bytes, text.size_bytes);
@@ -175,7 +179,7 @@ void details_add_first(details *to, wick_engine *engine, int32_t token) {
 static void add_text(details *to, wick_engine *engine, const wick_event *event,
                      uint32_t alternatives) {
   char scratch[TOKEN_BYTES_MAX], key[TOKEN_BYTES_MAX + 1];
-  const wick_text text = bytes_of(engine, event->token, scratch);
+  const wick_text text = token_bytes(engine, event->token, scratch);
   json_writer json;
   json_begin(&json, buffer_put, &to->tokens);
   json_string(&json, NULL, text.bytes, text.size_bytes);
@@ -188,7 +192,7 @@ static void add_text(details *to, wick_engine *engine, const wick_event *event,
   json_open(&json, NULL, '{');
   for (uint32_t i = 0; i < alternatives && i < event->top_count; i++) {
     const wick_logprob top = wick_event_top(event, i);
-    const wick_text name = bytes_of(engine, top.token, scratch);
+    const wick_text name = token_bytes(engine, top.token, scratch);
     snprintf(key, sizeof key, "%.*s", (int)name.size_bytes, name.bytes);
     json_f32(&json, key, top.logprob);
   }
@@ -196,11 +200,14 @@ static void add_text(details *to, wick_engine *engine, const wick_event *event,
 }
 
 void details_add(details *to, wick_engine *engine, const wick_event *event, uint32_t alternatives,
-                 bool is_chat) {
+                 details_form form) {
   buffer *const lists[] = {&to->tokens, &to->logprobs, &to->tops, &to->offsets};
   const bool has_items = to->tokens.size_bytes > 0;
-  for (uint32_t i = 0; has_items && i < (is_chat ? 1 : 4); i++) buffer_put_text(lists[i], ",");
-  (is_chat ? add_chat : add_text)(to, engine, event, alternatives);
+  for (uint32_t i = 0; has_items && i < (form == DETAILS_TEXT ? 4 : 1); i++) {
+    buffer_put_text(lists[i], ",");
+  }
+  if (form == DETAILS_TEXT) add_text(to, engine, event, alternatives);
+  if (form != DETAILS_TEXT) add_object(to, engine, event, alternatives, form);
 }
 
 void details_clear(details *held) {

@@ -18,6 +18,14 @@ typedef struct details {
   uint32_t text_units;  // UTF-16 units of all tokens so far: OpenAI's text_offset
 } details;
 
+// How `details` writes a token.
+typedef enum details_form {
+  DETAILS_CHAT,          // an object of chat completions
+  DETAILS_TEXT,          // an item of each list of completions
+  DETAILS_NATIVE,        // an object of llama.cpp's server
+  DETAILS_PROBABILITIES  // the same with probabilities in place of their logarithms
+} details_form;
+
 typedef struct choice {
   uint32_t request;         // the engine's number
   bool is_open;             // whether the last event of the choice has not arrived yet
@@ -51,14 +59,16 @@ void choice_read(choice *from, const wick_event *event, delta_sink sink, void *c
 void choice_keep(void *nothing, choice *from, const delta *piece);
 void choice_free(choice *from);
 
-// Adds a token's logprobs, in the format of chat completions or of completions.
-// Reports the first `alternatives` alternatives of the event.
+// Adds a token's logprobs and those of the first `alternatives` alternatives of the event.
 void details_add(details *to, wick_engine *engine, const wick_event *event, uint32_t alternatives,
-                 bool is_chat);
+                 details_form form);
 // Adds a token of a completion that has no logprob because no token precedes it.
 void details_add_first(details *to, wick_engine *engine, int32_t token);
 void details_clear(details *held);
 void details_free(details *held);
+// Returns the bytes of a token, which are stored in the engine or in `scratch`.
+enum { TOKEN_BYTES_MAX = 1024 };
+wick_text token_bytes(wick_engine *engine, int32_t token, char scratch[TOKEN_BYTES_MAX]);
 // Returns the number of UTF-16 units of a token, as counted by text_offset.
 uint32_t details_units(wick_engine *engine, int32_t token);
 

@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "base/json.h"
+#include "native.h"
 #include "platform/platform.h"
 #include "response.h"
 
@@ -12,8 +13,11 @@ bool generation_prepare(answer *to, answer_kind kind, const wanted *asked, uint3
                         refusal *refused) {
   char name[RANDOM_NAME_BYTES];
   random_name(name);
-  snprintf(to->id, sizeof to->id, "%s-%s", kind == ANSWER_CHAT ? "chatcmpl" : "cmpl", name);
+  if (kind != ANSWER_NATIVE) {
+    snprintf(to->id, sizeof to->id, "%s-%s", kind == ANSWER_CHAT ? "chatcmpl" : "cmpl", name);
+  }
   to->kind = kind;
+  to->details_form = kind == ANSWER_TEXT ? DETAILS_TEXT : DETAILS_CHAT;
   to->created_s = (int64_t)time(NULL);
   to->is_streamed = asked->is_streamed;
   to->includes_usage = asked->includes_usage;
@@ -135,12 +139,14 @@ static bool fail_by(answer *to, const wick_event *event) {
 
 static void take_piece(const server *of, answer *to, choice *from, const wick_event *event) {
   const bool is_done = event->kind == WICK_EVENT_DONE;
+  const bool has_token = event->kind == WICK_EVENT_TOKEN && event->token >= 0;
   receiver stream = {of, to};
   if (to->first_us == 0) to->first_us = platform_now_us();
-  if (event->kind == WICK_EVENT_TOKEN && event->token >= 0) from->tokens_out++;
-  if (to->has_logprobs && event->kind == WICK_EVENT_TOKEN && event->token >= 0) {
-    details_add(&from->details, of->engine, event, to->alternatives, to->kind != ANSWER_TEXT);
+  if (has_token) from->tokens_out++;
+  if (has_token && to->has_logprobs) {
+    details_add(&from->details, of->engine, event, to->alternatives, to->details_form);
   }
+  if (has_token && to->native != NULL) native_take_token(to, from, event->token);
   if (is_done) end_choice(from, event);
   choice_read(from, event, to->sends_pieces ? stream_delta : choice_keep,
               to->sends_pieces ? &stream : NULL);
@@ -159,7 +165,7 @@ static void take_piece(const server *of, answer *to, choice *from, const wick_ev
 static void take_echo(const server *of, answer *to, choice *from, const wick_event *event) {
   refusal refused = {0};
   if (event->kind == WICK_EVENT_TOKEN && event->token >= 0) {
-    details_add(&from->echo, of->engine, event, to->alternatives, false);
+    details_add(&from->echo, of->engine, event, to->alternatives, DETAILS_TEXT);
     from->echo_left--;
   }
   if (event->kind != WICK_EVENT_DONE) return;
@@ -201,6 +207,7 @@ void generation_free(const server *of, answer *to) {
   to->choices = NULL;
   to->choice_count = 0;
   response_free(to);
+  native_free(to);
   answer_forget_body(to);
   buffer_free(&to->origin);
   buffer_free(&to->asked_headers);

@@ -196,7 +196,7 @@ static bool give_model(const server *of, const http_request *request, answer *to
                        refusal *refused) {
   json_writer json;
   if (!is_escaped(request->path + strlen("/v1/models/"), of->model)) {
-    return refuse(refused, 404, "model_not_found", "model", "This server's model is %s", of->model);
+    return refuse(refused, REFUSE_OTHER_MODEL("model"), of->model);
   }
   json_begin(&json, buffer_put, &to->out);
   put_model(&json, of);
@@ -235,21 +235,17 @@ static bool is_json(const char *type) {
 }
 
 static bool is_too_large(const server *of, refusal *refused) {
-  return refuse(refused, 413, "body_too_large", NULL, "The body has more than %u bytes",
-                (unsigned)of->settings.body_bytes_max);
+  return refuse(refused, REFUSE_BODY_SIZE(NULL), (unsigned)of->settings.body_bytes_max);
 }
 
 // Checks the headers that describe the body.
 static bool check_head(const server *of, const http_request *request, refusal *refused) {
   const char *type = request->content_type, *encoding = request->content_encoding;
   if (!is_json(type)) {
-    return refuse(refused, 415, "unsupported_media_type", NULL,
-                  "The body must be JSON with Content-Type: application/json, not %s",
-                  type[0] == '\0' ? "none" : type);
+    return refuse(refused, REFUSE_BODY_TYPE(NULL), type[0] == '\0' ? "none" : type);
   }
   if (encoding[0] != '\0' && strcmp(encoding, "identity") != 0) {
-    return refuse(refused, 415, "unsupported_media_type", NULL,
-                  "Content-Encoding: %s is not supported", encoding);
+    return refuse(refused, REFUSE_BODY_CODING(NULL), encoding);
   }
   return strtoull(request->content_length, NULL, 10) <= of->settings.body_bytes_max ||
          is_too_large(of, refused);
@@ -257,8 +253,7 @@ static bool check_head(const server *of, const http_request *request, refusal *r
 
 static bool check_body(const server *of, http_request *request, refusal *refused) {
   if (request->is_body_late) {
-    return refuse(refused, 408, "body_timeout", NULL, "The body did not arrive within %u ms",
-                  (unsigned)of->settings.body_timeout_ms);
+    return refuse(refused, REFUSE_BODY_LATE(NULL), (unsigned)of->settings.body_timeout_ms);
   }
   if (request->body.size_bytes > of->settings.body_bytes_max) return is_too_large(of, refused);
   buffer_put(&request->body, "", 1);  // terminates it
@@ -285,11 +280,11 @@ static const route routes[] = {{"/health", GETS, give_health, NULL, NULL},
                                {"/metrics", GETS, give_metrics, NULL, NULL},
                                {"/v1/models", GETS, give_models, NULL, NULL},
                                {"/v1/models/", GETS, give_model, NULL, NULL},
-                               {"/v1/chat/completions", POSTS, chat_begin, "chat"},
-                               {"/v1/completions", POSTS, completion_begin, "text_completion"},
-                               {"/v1/responses", POSTS, responses_begin, "chat"},
-                               {"/v1/embeddings", POSTS, embedding_begin, "embeddings"},
-                               {"/v1/rerank", POSTS, rerank_begin, "rerank"}};
+                               {"/props", GETS, give_props, NULL, NULL},
+#define ROUTE(path, name, operation) {path, POSTS, name##_begin, operation},
+                               BODY_ROUTES(ROUTE)
+#undef ROUTE
+};
 
 enum { ROUTES = sizeof routes / sizeof routes[0] };
 _Static_assert(ROUTES < SERVER_ROUTES, "the last row counts requests to unknown routes");
@@ -331,8 +326,7 @@ static bool check_method(const route *found, const http_request *request, answer
   const bool is_head = strcmp(request->method, "HEAD") == 0 && found->give != NULL;
   if (strcmp(request->method, found->method) == 0 || is_head) return true;
   to->allow = found->allow;
-  return refuse(refused, 405, "method_not_allowed", NULL, "Method %s is not allowed for %s",
-                request->method, request->path);
+  return refuse(refused, REFUSE_WRONG_METHOD(NULL), request->method, request->path);
 }
 
 // Checks the client's key and the server's health.
@@ -356,7 +350,7 @@ static bool check_access(const server *of, const route *found, const http_reques
 // download.
 static bool have_what_it_needs(server *of, const route *found, refusal *refused) {
   if (found->give == give_models || found->give == give_model) return have_name(of, refused);
-  return found->give != NULL || have_model(of, refused);
+  return (found->give != NULL && found->give != give_props) || have_model(of, refused);
 }
 
 static bool begin_request(server *of, const route *found, const http_request *request, answer *to,
@@ -413,7 +407,7 @@ bool server_begin(server *of, const http_request *request, answer *to) {
     return false;
   }
   if (found == NULL) {
-    refuse(&refused, 404, "not_found", NULL, "No route for %s", request->path);
+    refuse(&refused, REFUSE_NO_ROUTE(NULL), request->path);
   } else if (begin_request(of, found, request, to, &refused)) {
     return found->begin != NULL;
   }
@@ -442,8 +436,7 @@ static asked_body *hold_body(const server *of, http_request *request, refusal *r
 static bool count_request(server *of, answer *to, refusal *refused) {
   const uint32_t limit = of->settings.queue_limit;
   if (of->generations >= limit) {
-    return refuse(refused, 429, "queue_full", NULL, "%u requests are already running or waiting",
-                  (unsigned)limit);
+    return refuse(refused, REFUSE_FULL_QUEUE(NULL), (unsigned)limit);
   }
   to->is_generation = true;
   of->generations++;

@@ -6,7 +6,7 @@
 #include "answer.h"
 #include "settings.h"
 
-enum { SERVER_ROUTES = 12, SERVER_STATUSES = 14, SERVER_BOUNDS = 14 };
+enum { SERVER_ROUTES = 20, SERVER_STATUSES = 14, SERVER_BOUNDS = 14 };
 enum { SERVER_LOOK_US = 50000 };  // interval between checks whether a client is still connected
 enum { SERVER_NAME_BYTES = 128, HTTP_PATH_BYTES = 256, HTTP_VALUE_BYTES = 128 };
 
@@ -69,13 +69,13 @@ bool server_has_cancelled(const server *of);
 
 // ---- routes: each begins or rejects the answer to a parsed body ----
 
-bool chat_begin(server *of, body *read, answer *to, refusal *refused);
+#define ROUTE(path, name, operation) \
+  bool name##_begin(server *of, body *read, answer *to, refusal *refused);
+BODY_ROUTES(ROUTE)
+#undef ROUTE
 // Like chat_begin, with an answer in the format of `kind`.
 bool chat_begin_as(server *of, body *read, answer_kind kind, answer *to, refusal *refused);
-bool completion_begin(server *of, body *read, answer *to, refusal *refused);
-bool responses_begin(server *of, body *read, answer *to, refusal *refused);
-bool embedding_begin(server *of, body *read, answer *to, refusal *refused);
-bool rerank_begin(server *of, body *read, answer *to, refusal *refused);
+bool give_props(const server *of, const http_request *request, answer *to, refusal *refused);
 
 // ---- vectors (embedding_jobs.c) ----
 

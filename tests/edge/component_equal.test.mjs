@@ -10,7 +10,7 @@ import { pathToFileURL } from 'node:url';
 import { clientRequests, toolTemplate } from '../support/client_requests.mjs';
 import { startWasmtime } from '../support/component_servers.mjs';
 import { ask } from '../support/example_servers.mjs';
-import { poisonToken, writeTemplates } from '../support/gguf_pieces.mjs';
+import { poisonToken, writeNumbers, writeTemplates } from '../support/gguf_pieces.mjs';
 import {
   closedMetrics,
   closedMetricsRequests,
@@ -19,6 +19,8 @@ import {
   embeddingRequests,
   guarded,
   guardedRequests,
+  infillRequests,
+  nativeRequests,
   plainRequests,
 } from '../support/handler_requests.mjs';
 import { locate } from '../support/locate.mjs';
@@ -42,6 +44,14 @@ function requestOf(origin, { method = 'GET', path, headers, body }) {
   const type = body === undefined ? {} : { 'content-type': 'application/json' };
   return new Request(`${origin}${path}`, { method, headers: { ...type, ...headers }, body: text });
 }
+
+/** Keys of fill-in-the-middle tokens. */
+const infillTokens = Object.fromEntries(
+  ['pre', 'suf', 'mid', 'sep', 'rep'].map((name, index) => [
+    `tokenizer.ggml.fim_${name}_token_id`,
+    300 + index,
+  ]),
+);
 
 /** @param {Record<string, string>} env @returns {string[]} */
 const envOf = (env) =>
@@ -89,6 +99,14 @@ describe('components and createHandler', { skip }, () => {
     compare(closedMetricsRequests, { opening: closedMetrics }));
 
   test('echo repeats the prompt before each choice', () => compare(echoRequests));
+
+  test('the routes of llama.cpp’s server behave the same', () => compare(nativeRequests));
+
+  test('prompts with fill-in-the-middle tokens are the same', async () => {
+    const model = join(temporaryFolder(), 'infill.gguf');
+    writeNumbers(modelPath, infillTokens, model);
+    await compare(infillRequests, { model });
+  });
 
   test('requests of real clients give the same answers with a model that supports tools', async () => {
     const model = join(temporaryFolder(), 'tools.gguf');

@@ -8,14 +8,20 @@ import { connect } from 'node:net';
 import { describe, test } from 'node:test';
 import { startWasmtime } from '../support/component_servers.mjs';
 import { ask } from '../support/example_servers.mjs';
-import { embeddingRequests, plainRequests } from '../support/handler_requests.mjs';
+import {
+  embeddingRequests,
+  infillRequests,
+  nativeRequests,
+  plainRequests,
+} from '../support/handler_requests.mjs';
 import { locate } from '../support/locate.mjs';
 import { waitUntil } from '../support/package.mjs';
 import { randomOf } from '../support/random_bytes.mjs';
 import { soakCount, soakSeed } from '../support/soak.mjs';
 
 const skip = locate('wasmtimeCommand').skip;
-const seeds = [...plainRequests, ...embeddingRequests].filter(({ body }) => {
+const all = [plainRequests, embeddingRequests, nativeRequests, infillRequests].flat();
+const seeds = all.filter(({ body }) => {
   return typeof body === 'object' && JSON.stringify(body).length < 5000;
 });
 const values = [
@@ -50,7 +56,7 @@ function damaged(random, text) {
 /** @param {Response} response */
 async function checkAnswer(response) {
   const text = await response.text();
-  const statuses = [200, 204, 400, 404, 405, 413, 415, 429, 503];
+  const statuses = [200, 204, 400, 404, 405, 413, 415, 429, 501, 503];
   assert.ok(statuses.includes(response.status), `${response.status} ${text.slice(0, 300)}`);
   const type = response.headers.get('content-type') ?? '';
   if (response.status === 200 && type.startsWith('text/event-stream')) {

@@ -283,6 +283,17 @@ const embeddings = [
   ['/v1/embeddings', { input: '' }],
   ['/v1/embeddings', { input: [5, 'a'] }],
   ['/v1/embeddings', { input: {} }],
+  ['/v1/embeddings', { input: ['a', [5, 6], [5, 'a hen', 6], { prompt_string: 'b' }] }],
+  ['/v1/embeddings', { input: { content: [...'ab'].map((text) => ({ type: 'text', text })) } }],
+  ['/v1/embeddings', { input: { content: 'a' } }],
+  ['/v1/embeddings', { input: { content: [{ type: 'input_audio', input_audio: {} }] } }],
+  ['/v1/embeddings', { input: [] }],
+  ['/v1/embeddings', { input: [[]] }],
+  ['/embedding', { content: 'a fox', embd_normalize: 2 }],
+  ['/embedding', { input: ['a fox', [5, 'a']], embd_normalize: -1 }],
+  ['/embedding', { input: 'a', content: 'a' }],
+  ['/embedding', { input: 'a', embd_normalize: 1 }],
+  ['/embedding', {}],
   ['/v1/embeddings', { input: 'a', dimensions: 100_000 }],
   ['/v1/embeddings', { input: [99_999_999] }],
   ['/v1/embeddings', { input: 'a', truncate: true }],
@@ -436,6 +447,108 @@ export const plainRequests = [
   { method: 'POST', path: CHAT, body: `{"messages":"${' '.repeat(1 << 20)}"}` },
 ];
 
+const begun = { prompt: 'Once upon a time, there was a fox', n_predict: 8, temperature: 0 };
+const infilled = { input_prefix: 'a fox ', prompt: 'and ', input_suffix: ' hen<|im_end|>' };
+const talkTool = { type: 'function', function: { name: 'get', parameters: {} } };
+/** Bodies of /completion, each sent with and without streaming. @type {object[]} */
+const completed = [
+  begun,
+  { ...begun, return_tokens: true, seed: 7, temperature: 1, top_k: 20, samplers: ['top_k'] },
+  { ...begun, n_predict: 40, stop: ['zzz', ' the', 'a'], return_tokens: true },
+  { ...begun, prompt: ['a fox', [5, 60], [5, 'a hen', 60], { prompt_string: 'a' }] },
+  { ...begun, prompt: [5, 'a hen', 60, ' ran'] },
+  { ...begun, n_probs: 3 },
+  { ...begun, n_probs: 2, post_sampling_probs: true, temperature: 1, seed: 3 },
+  { ...begun, response_fields: ['content', 'generation_settings/n_predict', 'none', 'content/a'] },
+  { ...begun, response_fields: [], n_predict: null, max_tokens: 3 },
+  {
+    ...begun,
+    logit_bias: [
+      ['a', false],
+      [17, 2.5],
+      [' the', -3],
+      [17, 1],
+    ],
+  },
+  { ...begun, logit_bias: { ' fox': false, 300: -100 }, ignore_eos: true },
+  { ...begun, grammar: 'root ::= "a\\nb"' },
+  { ...begun, json_schema: { type: 'boolean' }, thinking_budget_tokens: 3 },
+];
+const pieces = { content: 'A fox \u5abd \u{1f917}<|im_end|>' };
+/** @type {[string, unknown][]} */
+const tokenized = [
+  ...[pieces, { ...pieces, with_pieces: true }, { ...pieces, parse_special: false }],
+  ...[{ ...pieces, add_special: true }, { content: '' }, { prompt: 'A fox', model: 'small' }],
+  ...[
+    { prompt: 'a', add_special_tokens: false },
+    { messages: talk, tools: [talkTool] },
+  ],
+  { messages: talk, chat_template_kwargs: { add_generation_prompt: false } },
+  ...[{}, { content: 5 }, { content: 'a', add_special: 1 }, { messages: [] }, { text: 'a' }],
+].map((body) => ['/tokenize', body]);
+/** @type {[string, unknown][]} */
+const wrongNative = [
+  ...[{ prompt: null }, { prompt: 5 }, { prompt: [] }, { prompt: [{}] }],
+  { prompt: Array(17).fill('a') },
+  ...[{ prompt: [['a']] }, { prompt: [5, {}] }, { prompt: [99_999_999] }, { prompt: '' }],
+  { prompt: { prompt_string: 'a', multimodal_data: ['aGk='] } },
+  ...[{ n_predict: 'many' }, { n_probs: -1 }, { n_probs: 21 }, { return_tokens: 1 }],
+  ...[{ response_fields: 'content' }, { n_indent: 2 }, { colour: 'red' }, { grammar: 'root' }],
+  ...[{ n: 2 }, { stream_options: {}, stream: true }, { lora: [{ id: 0 }] }, { seed: 0.5 }],
+  ...[
+    5,
+    [5],
+    [[5]],
+    [[5, true]],
+    [[-1, 1]],
+    [[0.5, 1]],
+    { a: 'b' },
+    Array(1025).fill(['a', 1]),
+  ].map((logit_bias) => ({ logit_bias })),
+].map((body) => ['/completion', { ...begun, ...body }]);
+
+/** Requests to the routes of llama.cpp's server. @type {Asked[]} */
+export const nativeRequests = [
+  ...posts(
+    completed.flatMap((body) => [
+      ['/completion', body],
+      ['/completion', { ...body, stream: true }],
+    ]),
+  ),
+  ...posts([...wrongNative, ...tokenized]),
+  ...posts([
+    ['/v1/tokenize', pieces],
+    ['/detokenize', { tokens: [5, 60, 300] }],
+    ['/v1/detokenize', { tokens: [] }],
+    ...[{}, { tokens: 'a' }, { tokens: [-1] }, { tokens: [1, 2 ** 40] }, { tokens: [1, 0.5] }].map(
+      (body) => /** @type {[string, unknown]} */ (['/detokenize', body]),
+    ),
+    ['/apply-template', { messages: talk }],
+    ['/apply-template', { messages: talk, tools: [talkTool], add_generation_prompt: false }],
+    ['/apply-template', {}],
+    ['/apply-template', { messages: [{ role: 'user' }] }],
+    ['/apply-template', { messages: talk, tools: [5] }],
+    ['/infill', infilled],
+  ]),
+  { path: '/props' },
+  { path: '/completion' },
+];
+
+/** Requests to a model with infill tokens. @type {Asked[]} */
+export const infillRequests = posts(
+  [
+    infilled,
+    { ...infilled, input_extra: [{ filename: 'a.c', text: 'int a;' }, { text: 'b' }] },
+    { ...infilled, input_extra: [], stream: true, n_probs: 1 },
+    { input_prefix: 'a' },
+    {},
+    ...[[{}], [{ filename: 'a' }], [{ filename: 5, text: 'a' }], 5].map((input_extra) => ({
+      ...infilled,
+      input_extra,
+    })),
+  ].map((body) => ['/infill', { n_predict: 6, temperature: 0, ...body }]),
+);
+
 /** Requests to an embedding model and to a reranking model. */
 export const embeddingRequests = [
   ...posts(embeddings),
@@ -544,7 +657,10 @@ const headerNames = [
 ];
 
 /** Members that differ each time, and error messages. */
-const changing = ['id', 'item_id', 'call_id', 'created', 'created_at', 'message', 'cached_tokens'];
+const changing = [
+  ...['id', 'item_id', 'call_id', 'created', 'created_at', 'message'],
+  ...['cached_tokens', 'tokens_cached', 'cache_n', 'prompt_n'],
+];
 
 /**
  * @param {string} text JSON
@@ -553,7 +669,7 @@ const changing = ['id', 'item_id', 'call_id', 'created', 'created_at', 'message'
  */
 const constantOf = (text) =>
   JSON.parse(text, (key, value) => {
-    if (/(Ms|PerSecond)$/.test(key)) return 'a time';
+    if (/(Ms|PerSecond|_ms|_per_second)$/.test(key)) return 'a time';
     if (changing.includes(key) && typeof value !== 'object') return undefined;
     return typeof value === 'number' ? Math.fround(value) : value;
   });
@@ -574,6 +690,20 @@ function joined(events) {
   return merged;
 }
 
+/** Joins the events of each choice, which have no names. @param {any[]} events */
+function joinedChoices(events) {
+  /** @type {any[]} */
+  const merged = [];
+  for (const { index, content, tokens, completion_probabilities: some = [], ...event } of events) {
+    merged[index] ??= { content: '', tokens: [], details: [] };
+    merged[index].content += content;
+    merged[index].tokens.push(...(tokens ?? []));
+    merged[index].details.push(...some);
+    if (event.stop !== false) merged[index].end = event;
+  }
+  return merged;
+}
+
 /** @param {string} text @returns {any[]} */
 function eventsOf(text) {
   const parts = text
@@ -583,6 +713,7 @@ function eventsOf(text) {
   return parts.map((part, index) => {
     const [, name, data] = /^(?:event: (.*)\n)?data: (.*)$/.exec(part) ?? [];
     const event = constantOf(data);
+    if (name === undefined) return event;
     if (event.type !== name || event.sequence_number !== index) throw new Error(`event ${part}`);
     return event;
   });
@@ -609,7 +740,10 @@ export async function comparableOf(response) {
   /** @type {unknown} */
   let body = text;
   if (type.startsWith('application/json') && text) body = constantOf(text);
-  if (type.startsWith('text/event-stream')) body = joined(eventsOf(text));
+  if (type.startsWith('text/event-stream')) {
+    const events = eventsOf(text);
+    body = events[0]?.type === undefined ? joinedChoices(events) : joined(events);
+  }
   if (type.startsWith('text/plain')) body = metricsOf(text);
   return { status: response.status, headers: Object.fromEntries(headers), body };
 }
