@@ -33,19 +33,22 @@ static void end_choices(answer *to, uint32_t first) {
 static bool submit_prompt(server *of, const prompt *one, uint32_t first, wanted *asked,
                           prompt_parts parts, answer *to, refusal *refused) {
   wick_request *request = &asked->request;
+  buffer text = {0};
   request->tokens = one->tokens;
   request->token_count = one->token_count;
   request->text = one->text.bytes;
   request->text_bytes = one->text.size_bytes;
-  if (asked->limits_reasoning && request->tokens == NULL) {
-    asked->reasoning.ending = request->text;
-    asked->reasoning.ending_bytes = request->text_bytes;
+  bool is_right = !asked->limits_reasoning || prompts_put(of->engine, one, &text, refused);
+  if (asked->limits_reasoning) {
+    asked->reasoning.ending = text.bytes;
+    asked->reasoning.ending_bytes = text.size_bytes;
     request->reasoning = &asked->reasoning;
   }
-  if (parts.has_echo && !echo_begin(of, request, to, first, refused)) return false;
-  if (parts.has_text) return generation_submit(of, to, first, asked, refused);
-  end_choices(to, first);
-  return true;
+  is_right = is_right && (!parts.has_echo || echo_begin(of, request, to, first, refused)) &&
+             (!parts.has_text || generation_submit(of, to, first, asked, refused));
+  buffer_free(&text);
+  if (is_right && !parts.has_text) end_choices(to, first);
+  return is_right;
 }
 
 static bool take_fields(body *read, const char *tenant, wanted *asked, wick_grammar *grammar,

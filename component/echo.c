@@ -55,14 +55,6 @@ static bool copy_ids(const wick_request *asked, prompt_tokens *out, refusal *ref
   return true;
 }
 
-static bool put_text(const server *of, const wick_request *asked, buffer *out, refusal *refused) {
-  if (asked->tokens == NULL) {
-    buffer_put(out, asked->text, asked->text_bytes);
-    return true;
-  }
-  return prompts_put_text(of->engine, asked->tokens, asked->token_count, out, refused);
-}
-
 // Queues the request that generates all tokens except the first.
 static bool submit(const server *of, const wick_request *asked, const prompt_tokens *prompt,
                    answer *to, choice *from, refusal *refused) {
@@ -92,12 +84,13 @@ static bool submit(const server *of, const wick_request *asked, const prompt_tok
 
 bool echo_begin(const server *of, const wick_request *asked, answer *to, uint32_t first,
                 refusal *refused) {
+  const prompt shown = {{asked->text, asked->text_bytes}, asked->tokens, asked->token_count};
   prompt_tokens prompt = {0};
   choice *choices = &to->choices[first];
   bool is_right = asked->tokens == NULL ? tokenize(of, asked, &prompt, refused)
                                         : copy_ids(asked, &prompt, refused);
   buffer *text = &choices->content;
-  is_right = is_right && put_text(of, asked, text, refused);
+  is_right = is_right && prompts_put(of->engine, &shown, text, refused);
   for (uint32_t i = 0; is_right && i < to->choices_a_prompt; i++) {
     choices[i].tokens_prompt = (uint32_t)prompt.count;  // replaced when the choice itself ends
     if (i > 0) buffer_put(&choices[i].content, text->bytes, text->size_bytes);

@@ -45,6 +45,14 @@ bool prompts_put_text(wick_engine *engine, const int32_t *tokens, size_t count, 
   return status == WICK_OK || refuse_error(refused, &error, "prompt", NULL);
 }
 
+bool prompts_put(wick_engine *engine, const prompt *one, buffer *out, refusal *refused) {
+  if (one->tokens != NULL) {
+    return prompts_put_text(engine, one->tokens, one->token_count, out, refused);
+  }
+  buffer_put(out, one->text.bytes, one->text.size_bytes);
+  return true;
+}
+
 // ---- mixes of strings and token ids ----
 
 static bool take_id(const body *read, uint32_t node, int32_t *id) {
@@ -86,7 +94,7 @@ static bool add_item(wick_engine *engine, const body *read, uint32_t item, const
 
 static bool take_mix(wick_engine *engine, body *read, uint32_t list, const char *name, prompt *out,
                      refusal *refused) {
-  size_t capacity = 0, count;
+  size_t capacity = 0, count = 0;
   const uint32_t first = body_node(read, list)->first;
   for (uint32_t item = first; item != 0; item = body_node(read, item)->next) {
     if (!add_item(engine, read, item, name, NULL, 0, &count, refused)) return false;

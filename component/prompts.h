@@ -18,6 +18,8 @@ bool prompts_take(wick_engine *engine, body *read, uint32_t node, const char *na
 // Tokenizes a text. The tokens belong to the body.
 bool prompts_tokenize(wick_engine *engine, body *read, wick_text text, uint32_t flags,
                       const int32_t **tokens, size_t *count, refusal *refused);
+// Writes the text of a prompt.
+bool prompts_put(wick_engine *engine, const prompt *one, buffer *out, refusal *refused);
 // Writes the text of tokens, including control tokens.
 bool prompts_put_text(wick_engine *engine, const int32_t *tokens, size_t count, buffer *out,
                       refusal *refused);

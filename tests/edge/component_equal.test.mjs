@@ -118,6 +118,19 @@ describe('components and createHandler', { skip }, () => {
     await compare(asked, { model, status: 200 });
   });
 
+  test('prompts that open reasoning are limited the same, also if they have token ids', async () => {
+    const model = join(temporaryFolder(), 'thinking.gguf');
+    const template = '<think>{{ messages[0].content }}</think>';
+    writeTemplates(modelPath, { '': template }, model);
+    const limits = { thinking_budget_tokens: 1, max_tokens: 12, temperature: 0 };
+    const asked = ['/v1/completions', '/completion'].flatMap((path) =>
+      ['<think>', ['<think>', 60]].map((prompt) => ({
+        ...{ method: 'POST', path, body: { ...limits, prompt } },
+      })),
+    );
+    await compare(asked, { model, status: 200 });
+  });
+
   test('named templates and non-finite vectors are handled the same', async () => {
     const folder = temporaryFolder();
     const [named, poisoned] = ['named.gguf', 'poisoned.gguf'].map((name) => join(folder, name));
