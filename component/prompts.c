@@ -20,14 +20,17 @@ static bool refuse_memory(refusal *refused) {
 
 bool prompts_tokenize(wick_engine *engine, body *read, wick_text text, uint32_t flags,
                       const int32_t **tokens, size_t *count, refusal *refused) {
+  enum { SPECIAL_MAX = 8 };
   wick_error error;
-  wick_status status =
-      wick_tokenize(engine, text.bytes, text.size_bytes, flags, NULL, 0, count, &error);
-  if (status == WICK_E_FULL) {
-    int32_t *ids = body_alloc(read, *count, sizeof *ids, refused);
+  wick_status status = WICK_E_FULL;
+  *tokens = NULL;
+  *count = 0;
+  // normalization may give a text more tokens than bytes
+  for (size_t room = text.size_bytes + SPECIAL_MAX; status == WICK_E_FULL; room = *count) {
+    int32_t *ids = body_alloc(read, room, sizeof *ids, refused);
     if (ids == NULL) return false;
-    *tokens = ids;
-    status = wick_tokenize(engine, text.bytes, text.size_bytes, flags, ids, *count, count, &error);
+    status = wick_tokenize(engine, text.bytes, text.size_bytes, flags, ids, room, count, &error);
+    if (*count > 0) *tokens = ids;
   }
   return status == WICK_OK || refuse_error(refused, &error, "prompt", NULL);
 }
