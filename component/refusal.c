@@ -72,6 +72,10 @@ bool refuse_error(refusal *out, const wick_error *error, const char *text, const
       if (is_of_tools || error->subject == WICK_SUBJECT_GRAMMAR) {
         return refuse(out, 400, "invalid_value", param, "%s", message);
       }
+      if (out->status == 0 && error->subject == WICK_SUBJECT_CONTEXT) {
+        out->prompt_tokens = error->numbers[0];
+        out->context_tokens = error->numbers[1];
+      }
       return refuse(out, 400, "context_length_exceeded", text, "%s", message);
     case WICK_E_PAGES:
       return refuse(out, 503, "pages", NULL, "%s", message);
@@ -102,6 +106,10 @@ void refusal_write(const refusal *failure, buffer *out) {
   json_text(&json, "type", type_of(failure->status));
   json_text(&json, "param", failure->param[0] == '\0' ? NULL : failure->param);
   json_text(&json, "code", failure->code);
+  if (failure->prompt_tokens != 0) {
+    json_u64(&json, "n_prompt_tokens", failure->prompt_tokens);
+    json_u64(&json, "n_ctx", failure->context_tokens);
+  }
   json_close(&json, '{');
   json_close(&json, '{');
 }

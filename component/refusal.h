@@ -15,6 +15,8 @@ typedef struct refusal {
   const char *code;                 // machine-readable
   char param[REFUSAL_PARAM_BYTES];  // the invalid field of the body; "": none
   char message[WICK_ERROR_MESSAGE_BYTES + REFUSAL_PARAM_BYTES];  // human-readable
+  uint64_t prompt_tokens;  // if the prompt exceeds the context; otherwise 0
+  uint64_t context_tokens;
 } refusal;
 
 // Keeps the first refusal. `param` NULL: no field. Always returns false.
@@ -26,7 +28,7 @@ bool refuse_value(refusal *out, const char *param, const char *wanted);
 // the field that constrains the output.
 bool refuse_error(refusal *out, const wick_error *error, const char *text, const char *format);
 
-// Writes {error: {message, type, param, code}}.
+// Writes {error: {message, type, param, code}}, with the sizes as in llama.cpp's server.
 void refusal_write(const refusal *failure, buffer *out);
 
 #endif

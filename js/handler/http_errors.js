@@ -9,16 +9,17 @@ export class HttpError extends Error {
    * @param {number} status HTTP status
    * @param {string} code machine-readable
    * @param {string} message human-readable
-   * @param {{param?: string | null, headers?: Record<string, string>}} [more] the invalid field of
-   * the body, and headers of the response
+   * @param {{param?: string | null, headers?: Record<string, string>, sizes?: object}} [more] the
+   * invalid field of the body, headers of the response, and further members of the reported error
    */
-  constructor(status, code, message, { param = null, headers = {} } = {}) {
+  constructor(status, code, message, { param = null, headers = {}, sizes = {} } = {}) {
     super(message);
     this.name = 'HttpError';
     this.status = status;
     this.code = code;
     this.param = param;
     this.headers = headers;
+    this.sizes = sizes;
   }
 }
 
@@ -108,6 +109,15 @@ function paramOf(error, fields) {
 }
 
 /**
+ * Clients of llama.cpp's server use these numbers to shorten a conversation.
+ * @param {any} error of the engine
+ */
+function sizesOf({ code, cause }) {
+  if (code !== 'PROMPT_TOO_LONG' || cause?.subject !== 'context') return {};
+  return { n_prompt_tokens: cause.numbers[0], n_ctx: cause.numbers[1] };
+}
+
+/**
  * @param {any} error the thrown value
  * @param {Set<string>} [fields] of the body, for `param`
  * @returns {HttpError}
@@ -121,6 +131,7 @@ export function httpErrorOf(error, fields = new Set()) {
   return new HttpError(status, code, message ?? error.message, {
     param: paramOf(error, fields),
     headers: headers ?? {},
+    sizes: sizesOf(error),
   });
 }
 
@@ -132,8 +143,8 @@ function typeOf(status) {
 }
 
 /** @param {HttpError} error */
-export function errorBodyOf({ status, code, message, param }) {
-  return { error: { message, type: typeOf(status), param, code } };
+export function errorBodyOf({ status, code, message, param, sizes }) {
+  return { error: { message, type: typeOf(status), param, code, ...sizes } };
 }
 
 /** @param {HttpError} error @param {(error: HttpError) => object} [bodyOf] @returns {Response} */

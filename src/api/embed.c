@@ -160,8 +160,10 @@ static wick_status check_count(const wick_engine *engine, const wick_embed_reque
     return status_about(WICK_E_ARG, error, WICK_SUBJECT_PROMPT, index, 0);
   }
   if (count <= context || request->truncates) return WICK_OK;
-  fail_with(error, WICK_E_FULL, WICK_NO_OFFSET, "text %u has %zu tokens; the context has %u", index,
-            count, context);
+  fail_with(
+      error, WICK_E_FULL, WICK_NO_OFFSET,
+      "text %u is too long: it has %zu tokens, which exceeds the available context size of %u",
+      index, count, context);
   return status_about(WICK_E_FULL, error, WICK_SUBJECT_CONTEXT, count, context);
 }
 

@@ -37,9 +37,11 @@ static wick_status flatten(wick_engine *engine, const prompt_part *parts, size_t
   uint64_t total = 0;
   for (size_t i = 0; i < count; i++) total += part_tokens(&parts[i]);
   if (total > engine->context_tokens) {
-    fail_with(error, WICK_E_FULL, WICK_NO_OFFSET,
-              "the prompt has %llu tokens; the context holds %u", (unsigned long long)total,
-              engine->context_tokens);
+    fail_with(
+        error, WICK_E_FULL, WICK_NO_OFFSET,
+        "the prompt is too long: it has %llu tokens, which exceeds the available context size "
+        "of %u",
+        (unsigned long long)total, engine->context_tokens);
     return status_about(WICK_E_FULL, error, WICK_SUBJECT_CONTEXT, total, engine->context_tokens);
   }
   flat->tokens = memory_alloc_array(&engine->memory, (size_t)total + 1, sizeof(int32_t));

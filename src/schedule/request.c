@@ -15,7 +15,10 @@ size_t request_text_bytes_max(const tokenizer *tokenizer) {
 }
 
 static wick_status prompt_too_long(size_t tokens, uint32_t context_tokens, wick_error *error) {
-  fail_with(error, WICK_E_FULL, WICK_NO_OFFSET, "the prompt has %zu tokens; the context holds %u",
+  // clients recognize this error by "prompt is too long" or "exceeds the available context size"
+  fail_with(error, WICK_E_FULL, WICK_NO_OFFSET,
+            "the prompt is too long: it has %zu tokens, which exceeds the available context size "
+            "of %u",
             tokens, context_tokens);
   return status_about(WICK_E_FULL, error, WICK_SUBJECT_CONTEXT, tokens, context_tokens);
 }

@@ -306,7 +306,11 @@ describe('a user program chats, embeds and handles errors', {
         'conversation.chat',
         'the chat template rejects these messages: line 1: a value is undefined',
       ],
-      ['WICK_E_FULL', 'context_tokens', 'the prompt has 20002 tokens; the context holds 4096'],
+      [
+        'WICK_E_FULL',
+        'context_tokens',
+        'the prompt is too long: it has 20002 tokens, which exceeds the available context size of 4096',
+      ],
       ['WICK_E_ARG', '', 'there are no texts'],
       ['WICK_E_ARG', 'threads', '65 threads: the limit is 64'],
       ['WICK_E_IO', '', 'cannot open none.gguf'],

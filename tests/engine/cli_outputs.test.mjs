@@ -989,7 +989,7 @@ test('equal tokens have equal logits in any command, with an F32 KV cache', {
   await assertRefused(
     ['logits', stories, '--tokens', '1,2', '--out', '-', '--ctx', '1'],
     2,
-    'prompt: the prompt has 2 tokens; the context holds 1 (WICK_E_FULL)',
+    'prompt: the prompt is too long: it has 2 tokens, which exceeds the available context size of 1 (WICK_E_FULL)',
   );
 });
 

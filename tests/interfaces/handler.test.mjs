@@ -55,7 +55,8 @@ async function assertRefused(response, status, error) {
   const body = await jsonOf(response);
   assert.equal(response.status, status, JSON.stringify(body));
   assert.deepEqual(Object.keys(body), ['error']);
-  assert.deepEqual(Object.keys(body.error).sort(), ['code', 'message', 'param', 'type']);
+  const { n_prompt_tokens, n_ctx, ...members } = body.error; // only if the prompt is too long
+  assert.deepEqual(Object.keys(members).sort(), ['code', 'message', 'param', 'type']);
   assert.deepEqual(body.error, { ...body.error, ...error });
   return body.error;
 }
@@ -450,7 +451,10 @@ describe('rejected requests', () => {
     }
     const long = { messages: [{ role: 'user', content: 'a '.repeat(9000) }], stream: true };
     const wanted = { param: 'messages', code: 'context_length_exceeded' };
-    await assertRefused(await handle(post(CHAT, long)), 400, wanted);
+    const error = await assertRefused(await handle(post(CHAT, long)), 400, wanted);
+    assert.match(error.message, /prompt is too long.*exceeds the available context size/);
+    assert.equal(error.n_ctx, (await engine.info()).contextSize);
+    assert.ok(error.n_prompt_tokens > 9000, error.message);
     assert.equal((await engine.stats()).tokens.out, 0);
     const page = await (await get(handle, '/metrics')).text();
     assert.match(page, /^wick_http_generations 0$/m);

@@ -131,7 +131,12 @@ describe('embeddings in Node', { skip: shared.skip }, () => {
       ['a', { dimensions: 0 }, 'ARG', /^dimensions must be/],
       ['a', { pooling: 'rank' }, 'UNSUPPORTED', /no head for scores/],
       [[[5000]], {}, 'ARG', /token 5000 is not in the vocabulary/],
-      ['fox '.repeat(200), {}, 'PROMPT_TOO_LONG', /^text 0 has \d+ tokens; the context has 160/],
+      [
+        'fox '.repeat(200),
+        {},
+        'PROMPT_TOO_LONG',
+        /^text 0 is too long: it has \d+ tokens, which exceeds the available context size of 160/,
+      ],
     ];
     for (const [given, options, code, message] of wrong) {
       await assert.rejects(engine.embed(given, options), (/** @type {any} */ error) => {

@@ -220,7 +220,10 @@ describe('values over a limit', () => {
       [load({ memoryLimit: 3e6 }), /budget is 3000000 \(options memoryLimit, contextSize\)$/],
       [load({ memoryLimit: 1e4 }), /budget 10000\) \(option memoryLimit\)$/],
       [ask({ maxTokens: 200, ignoreEnd: true }), /3 are available \(option kvTokens\)$/],
-      [ask({}, 'Once '.repeat(300)), /the context holds 256 \(option contextSize\)$/],
+      [
+        ask({}, 'Once '.repeat(300)),
+        /exceeds the available context size of 256 \(option contextSize\)$/,
+      ],
       [ask({ drySequenceBreakers: ['x'.repeat(41)] }), / \(option drySequenceBreakers\)$/],
       [ask({ logitBias: { 999999: 1 } }), / \(option logitBias\)$/],
       [ask({ stop: Array(65).fill('x') }), /limit is 64 \(option stop\)$/],

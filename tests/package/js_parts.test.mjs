@@ -186,7 +186,11 @@ test('errors from the engine name the option of their subject', () => {
   /** @param {string} name */
   const number = (name) => subjects.findIndex(([subject]) => subject === name);
   for (const [subject, said, reports] of [
-    ['context', 'the prompt has 9 tokens; the context holds 8', ' (option contextSize)'],
+    [
+      'context',
+      'the prompt has 9 tokens, which exceeds the available context size of 8',
+      ' (option contextSize)',
+    ],
     ['plan', 'the model needs 4 bytes, the budget is 3', ' (options memoryLimit, contextSize)'],
     ['host', "the model needs 4 bytes, the host's limit is 3", ' (option contextSize)'],
     ['memory', 'out of memory: a page (1 bytes, budget 5)', ' (option memoryLimit)'],

@@ -110,7 +110,8 @@ TEST(prompts_must_fit_the_context) {
   static const wanted_error LONG = {WICK_E_FULL,
                                     WICK_SUBJECT_CONTEXT,
                                     {65, 64},
-                                    "the prompt has 65 tokens; the context holds 64"};
+                                    "the prompt is too long: it has 65 tokens, which exceeds the "
+                                    "available context size of 64"};
   static const wanted_error EMPTY = {
       WICK_E_ARG, WICK_SUBJECT_PROMPT, {0}, "the prompt is empty, and the model adds no tokens"};
   char text[CONTEXT_TOKENS + 1];

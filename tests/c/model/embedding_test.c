@@ -367,7 +367,9 @@ TEST(invalid_embedding_requests_are_rejected_with_a_reason) {
   request = (wick_embed_request){.texts = &wrong, .text_count = 1};
   CHECK_EQ_INT(wick_embed(engine, &request, &error), WICK_E_ARG);
   request.texts = &long_one;
-  check_refused(engine, &request, WICK_E_FULL, "text 0 has 129 tokens; the context has 128");
+  check_refused(engine, &request, WICK_E_FULL,
+                "text 0 is too long: it has 129 tokens, which exceeds the available context size "
+                "of 128");
   wick_step_result result;
   CHECK_EQ_INT(wick_embed_step(engine, 0, &result, &error), WICK_E_NODATA);
   request.truncates = true;
