@@ -157,7 +157,20 @@ static double per_second(uint32_t count, double ms) {
   return count > 0 && ms > 0 ? count * 1000.0 / ms : 0;
 }
 
-// Writes timings, a field that only Wick has.
+// Writes the timings of llama.cpp's server, from which its clients show the speed.
+static void put_native_timings(json_writer *json, const choice *from) {
+  const uint32_t read = from->tokens_prompt - from->tokens_cached, written = from->tokens_out;
+  json_u64(json, "cache_n", from->tokens_cached);
+  json_u64(json, "prompt_n", read);
+  json_f64(json, "prompt_ms", from->prefill_ms);
+  json_f64(json, "prompt_per_token_ms", read > 0 ? from->prefill_ms / read : 0);
+  json_f64(json, "prompt_per_second", per_second(read, from->prefill_ms));
+  json_u64(json, "predicted_n", written);
+  json_f64(json, "predicted_ms", from->decode_ms);
+  json_f64(json, "predicted_per_token_ms", written > 0 ? from->decode_ms / written : 0);
+  json_f64(json, "predicted_per_second", per_second(written, from->decode_ms));
+}
+
 static void put_timings(json_writer *json, const answer *to, const choice *from) {
   if (to->kind != ANSWER_CHAT) return;
   json_open(json, "timings", '{');
@@ -169,6 +182,7 @@ static void put_timings(json_writer *json, const answer *to, const choice *from)
   const uint32_t more = from->tokens_out > 0 ? from->tokens_out - 1 : 0;
   json_f64(json, "prefillTokensPerSecond", per_second(read, from->prefill_ms));
   json_f64(json, "decodeTokensPerSecond", per_second(more, from->decode_ms));
+  if (to->choice_count == 1) put_native_timings(json, from);
   json_close(json, '{');
 }
 
@@ -285,6 +299,7 @@ void answer_end_stream(const server *of, answer *to) {
     begin_chunk(&json, of, to);
     json_close(&json, '[');
     put_usage(&json, to);
+    if (to->choice_count == 1) put_timings(&json, to, &to->choices[0]);
     json_close(&json, '{');
     buffer_put_text(&to->out, "\n\n");
   }

@@ -25,6 +25,7 @@ import {
 } from './fields.js';
 import { HttpError, invalidField, refusal } from './http_errors.js';
 import { saltWithin } from './keys.js';
+import { addTimings, timedReader } from './native_timings.js';
 
 /** @typedef {import('../index.js').Engine} Engine */
 /** @typedef {import('./event_stream.js').Chunks} Chunks */
@@ -250,15 +251,32 @@ export async function answerChat(engine, body, { signal, salt, model, adapters }
   wanted.adapters = await adaptersOf(engine, body.lora, adapters);
   delete wanted.lora;
   wanted.chat_template_kwargs = variablesOf(body) ?? undefined;
+  const head = { model, system_fingerprint: FINGERPRINT };
+  if (body.stream) return openChunks(engine, wanted, signal, head);
+  const whole = /** @type {any} */ (await engine.chat.completions.create(wanted, { signal }));
+  if ((wanted.n ?? 1) === 1) addTimings(whole, whole.usage);
+  return Object.assign(whole, head);
+}
+
+/**
+ * @param {Engine} engine
+ * @param {any} wanted the request
+ * @param {AbortSignal} signal
+ * @param {object} head members of each chunk
+ * @returns {Promise<Chunks>}
+ */
+async function openChunks(engine, wanted, signal, head) {
+  const { n: count = 1, stream_options: options } = wanted;
+  if (count === 1) wanted.stream_options = { ...options, include_usage: true };
   const answer = /** @type {any} */ (await engine.chat.completions.create(wanted, { signal }));
-  if (!body.stream) return Object.assign(answer, { model, system_fingerprint: FINGERPRINT });
   const chunks = answer[Symbol.asyncIterator]();
+  const wantsUsage = options?.include_usage === true;
+  const read = count === 1 ? timedReader(chunks, wantsUsage) : () => chunks.next();
   return {
-    // one chunk with the role for each choice
-    leading: body.n ?? 1,
+    leading: count, // one chunk with the role for each choice
     async next() {
-      const next = await chunks.next();
-      if (next.value) Object.assign(next.value, { model, system_fingerprint: FINGERPRINT });
+      const next = await read();
+      if (next.value) Object.assign(next.value, head);
       return next;
     },
     leave: () => void chunks.return(),

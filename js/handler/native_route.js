@@ -17,6 +17,7 @@ import {
   withAliases,
 } from './fields.js';
 import { bias, biasesOf, infillPrompt, promptsOf, tokensOf } from './native_input.js';
+import { nativeTimings } from './native_timings.js';
 
 /** @typedef {import('../index.js').Engine} Engine */
 /** @typedef {import('../index.js').TokenDetail} TokenDetail */
@@ -49,23 +50,6 @@ const infillFields = withAliases({
 export const infillNames = new Set(Object.keys(infillFields));
 
 // ---- answers ----
-
-/** @param {number} count @param {number} ms */
-const perSecond = (count, ms) => (count > 0 && ms > 0 ? (count * 1000) / ms : 0);
-
-/** @param {import('../index.js').GenerationResult} result */
-function timingsOf({ usage, timings }) {
-  const [read, written] = [usage.promptTokens - usage.cachedTokens, usage.completionTokens];
-  const { prefillMs, decodeMs } = timings;
-  return {
-    ...{ cache_n: usage.cachedTokens, prompt_n: read, prompt_ms: prefillMs },
-    prompt_per_token_ms: read > 0 ? prefillMs / read : 0,
-    prompt_per_second: perSecond(read, prefillMs),
-    ...{ predicted_n: written, predicted_ms: decodeMs },
-    predicted_per_token_ms: written > 0 ? decodeMs / written : 0,
-    predicted_per_second: perSecond(written, decodeMs),
-  };
-}
 
 /**
  * @param {Record<string, any>} body that was checked
@@ -197,7 +181,10 @@ class NativeCompletion {
       prompt: this.prompts[index],
       has_new_line: content.includes('\n') || this.#linesBroken.has(index),
       ...{ truncated: isTruncated(found, this.#body), ...stopOf(found) },
-      ...{ tokens_cached: found.usage.cachedTokens, timings: timingsOf(found) },
+      ...{
+        tokens_cached: found.usage.cachedTokens,
+        timings: nativeTimings(found.usage, found.timings),
+      },
       ...(isStreamed && tokens.length === 0 ? {} : this.#detailsOf(tokens)),
     };
     return picked(shape, names);

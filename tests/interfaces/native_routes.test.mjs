@@ -83,6 +83,34 @@ describe('the format of llama.cpp’s server', () => {
     assert.equal(last.tokens_predicted, 8);
   });
 
+  test('chat completions with one choice also have these timings', async () => {
+    const body = { messages: [{ role: 'user', content: prompt }], max_tokens: 6, temperature: 0 };
+    const chat = '/v1/chat/completions';
+    const { timings, usage } = await ask(body, chat);
+    assert.equal(timings.prompt_n + timings.cache_n, usage.prompt_tokens);
+    assert.equal(timings.cache_n, usage.prompt_tokens_details.cached_tokens);
+    assert.equal(timings.predicted_n, usage.completion_tokens);
+    for (const rate of ['predicted_per_second', 'decodeTokensPerSecond']) {
+      assert.ok(timings[rate] > 0, rate);
+    }
+    for (const include_usage of [true, false]) {
+      const streamed = { ...body, stream: true, stream_options: { include_usage } };
+      const text = await (await post(chat, streamed)).text();
+      const events = text.split('\n\n').slice(0, -2); // without [DONE]
+      const chunks = events.map((event) => JSON.parse(event.slice('data: '.length)));
+      const timed = chunks.filter(
+        (chunk) => chunk.timings?.predicted_n === usage.completion_tokens,
+      );
+      const last = chunks.at(-1);
+      assert.deepEqual(timed, chunks.slice(include_usage ? -2 : -1));
+      assert.equal(last.choices.length, include_usage ? 0 : 1);
+      assert.equal('usage' in last, include_usage);
+      assert.equal('usage' in chunks[0], include_usage);
+    }
+    const two = await ask({ ...body, n: 2 }, chat);
+    assert.equal(two.timings.predicted_n, undefined); // the usage is that of both choices
+  });
+
   test('the matched stop string is reported', async () => {
     const { content } = await ask(brief);
     const word = content.trim().split(' ')[1];
