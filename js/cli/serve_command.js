@@ -9,6 +9,7 @@ import { serveOptions } from '../base/option_table.js';
 import { loadAdapters } from './adapters.js';
 import { EXIT_FILE, EXIT_USAGE, Exit } from './exit.js';
 import { listen } from './http_server.js';
+import { imageDecoder } from './image_decoder.js';
 import { sourceOf } from './model_names.js';
 import { withPage } from './try_page.js';
 
@@ -29,6 +30,7 @@ ${optionLines}
   --lora FILE[:SCALE]   load an adapter and apply it by default; repeat for several adapters
   --draft FILE        propose tokens with a smaller model that has the same vocabulary
   --mmproj FILE       encode images and audio of messages with this file, which comes with the model
+                      (in Node, images other than PPM need the package sharp: npm install sharp)
   --max-tiles N       cut an image into at most N pictures, its overview included (default: no limit)
   --max-image-tokens N  make images smaller until they take at most N tokens (default: no limit)
   --ctx N             limit prompt and answer to N tokens (default: the model's limit, at most 4096)
@@ -198,6 +200,7 @@ export async function serveModel(found, home) {
     ...(chatTemplate !== undefined && { chatTemplate }),
     ...(draft !== undefined && { draft: { file: draft } }),
     ...(mmproj !== undefined && { mmproj: /^hf:/i.test(mmproj) ? mmproj : resolve(mmproj) }),
+    ...(mmproj !== undefined && (await imageDecoder())),
   };
   const engine = await createEngine(/** @type {any} */ (options)).finally(ready);
   try {
