@@ -216,7 +216,7 @@ writeFileSync(
 instance of a schema. It is rejected if Wick does not support a keyword in the schema, or if validating it exceeds the position limit.
 Optional parts of the JSON-Schema-Test-Suite (\`format\` and others) are not run. Intentional differences: Wick validates \`format\`, which is
 only an annotation since draft 2019-09; vocabularies of custom metaschemas are not loaded; and in draft 4, \`12345.0\` is accepted as an
-integer. \`--maskbench FOLDER\` runs all of MaskBench. \`tests/outside/README.md\` lists public bug reports that were reproduced as tests.
+integer. \`--maskbench FOLDER\` runs all of MaskBench.
 
 | suite | schemas | rejected | cases | passed | rejected | intentional | wrong |
 |---|---:|---:|---:|---:|---:|---:|---:|
