@@ -39,12 +39,22 @@ export function showWaiting() {
 /** @type {(() => void) | undefined} */
 let retry;
 
+/** Places an error where it covers less: above the message field if a short conversation leaves room there. */
+function placeProblem() {
+  const [log, problem] = [byId('log'), byId('problem')];
+  const last = [...log.children].findLast((one) => one.getBoundingClientRect().height > 0);
+  const end = last?.getBoundingClientRect().bottom ?? 0;
+  const room = log.getBoundingClientRect().bottom - end;
+  log[room > problem.offsetHeight ? 'after' : 'before'](/** @type {Node} */ (problem.parentNode));
+}
+
 /** @param {string} text @param {(() => void)} [again] the action of the retry button */
 export function showProblem(text, again) {
   retry = again;
   byId('problem-text').textContent = text;
   byId('retry-loading').hidden = again === undefined;
   byId('problem').hidden = false;
+  placeProblem();
 }
 
 export function hideProblem() {

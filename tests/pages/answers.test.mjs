@@ -101,6 +101,7 @@ async function answerWith(page, text) {
   await page.keyboard.press('Enter');
   await page.evaluate(`say(${JSON.stringify(text)}); end()`);
   await page.locator('.message.assistant footer').last().waitFor();
+  await page.locator('.body > .plain').waitFor({ state: 'detached' }); // until the renderer has loaded
   return page.locator('.message.assistant .body').last();
 }
 

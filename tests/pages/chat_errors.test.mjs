@@ -63,6 +63,22 @@ test('an error moves nothing, does not cover the message field, and is an alert'
   }
 });
 
+test('an error about a short conversation covers none of its buttons', { skip }, async (t) => {
+  for (const [name, options] of windows) {
+    const page = await openPage(t, { options });
+    await page.fill('#prompt', 'Question');
+    await page.press('#prompt', 'Enter');
+    await page.evaluate("say('I was'); fail('PAGES')");
+    await page.locator('#problem:visible').waitFor();
+    await takePicture(page, `error-short-${name}`);
+    await assertAccessible(page);
+    await page.getByRole('button', { name: 'Continue' }).click({ timeout: 10_000 });
+    assert.equal(await page.isVisible('#problem'), true);
+    await page.fill('#prompt', 'typed'); // and it does not cover the message field
+    await page.click('#dismiss-problem');
+  }
+});
+
 test('a model URL that the page cannot load is named, with what is allowed', {
   skip,
 }, async (t) => {
