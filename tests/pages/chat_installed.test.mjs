@@ -124,12 +124,12 @@ const queue = `Object.defineProperty(globalThis, 'launchQueue', { value: { setCo
   files: [{ getFile: async () => new File(['Some notes'], 'notes.md') }],
 }) } })`;
 
-test('a file opened with the page is put into the message', {
+test('a file opened with the page is attached', {
   skip,
 }, async (t) => {
   const page = await openPage(t, { script: queue });
-  await untilTrue(page, `${field}.includes('Some notes')`);
-  assert.match(await page.inputValue('#prompt'), /^\s*notes\.md:\n```md\nSome notes\n```$/);
+  await page.locator('.media.attached .chip summary', { hasText: 'notes.md' }).click();
+  await page.locator('.chip pre', { hasText: 'Some notes' }).waitFor();
 });
 
 test('the window has the colours that the user chose', { skip }, async (t) => {

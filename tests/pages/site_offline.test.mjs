@@ -108,5 +108,6 @@ test('chat: a PDF is read with the library, which was not used before', { skip }
     },
     pdfOf(['The fox is red.']),
   );
-  await untilTrue(page, "document.getElementById('prompt').value.includes('The fox is red.')");
+  await page.locator('.media.attached .chip summary', { hasText: 'fox.pdf' }).click();
+  await page.locator('.chip pre', { hasText: 'The fox is red.' }).waitFor();
 });
