@@ -1,8 +1,8 @@
 // include/options.mjs — the options of a request, an engine and a server, and the fields of HTTP
 // requests, defined once for all hosts. `make layout` generates src/base/options.h,
-// js/base/option_table.js and the marked parts of include/wick.h and js/index.d.ts from it; `make
-// check-quick` fails if one of them is out of date. docs/extending.md describes how to add a
-// sampler.
+// js/base/option_table.js, web/layout.h, js/wasm/layout.js, and the marked parts of include/wick.h,
+// js/index.d.ts and docs/guide/sampling.md from it; `make check-quick` fails if one of them is out
+// of date. docs/extending.md describes how to add a sampler or a field.
 
 /** The default maximum: the largest float, less a margin for rounding. */
 export const FLOAT_MAX = 3.4e38;
@@ -344,7 +344,8 @@ export const samplers = {
 };
 
 /**
- * HTTP fields by route, each with its kind:
+ * HTTP fields by route (`every`: all that generate, embed or rank), each with its kind. A field
+ * whose value is only checked needs no code; others are read in js/handler and component:
  * - `text`, `boolean`, `object`
  * - `texts`: a string or an array of strings
  * - `tokens`: a limit, -1 for none; `count`: the same or 0
