@@ -132,7 +132,7 @@ function addControls(message, article) {
   if (message.role === 'user' && message.forgotten) return addForgotten(message, article, arrows);
   if (message.role === 'user') {
     const again = makeButton('Answer again', () => answerAnew(message, 1), 'branching again');
-    const edit = makeIconButton('edit', 'Edit', () => openEdit(message), 'branching');
+    const edit = makeIconButton('edit', 'Edit', () => openEdit(message), 'open-edit branching');
     if (message.isStart)
       arrows.unshift(makeButton('Read all again', () => readAll(message), 'branching'));
     const copy = makeCopyIcons(() => message.content);

@@ -128,7 +128,7 @@ export function editQuestion(article, text, { draft = text, onInput, onClose, se
     onInput(text);
     form.replaceWith(...rest);
     onClose();
-    article.querySelector('button')?.focus();
+    /** @type {HTMLElement | null} */ (article.querySelector('.open-edit'))?.focus();
   };
   form.append(field, makeButton('Cancel', close), submit);
   field.addEventListener('input', () => onInput(field.value));

@@ -91,8 +91,9 @@ const toolPass = `${begin}
   one('#prompt').value = '';
   one('#open-settings').click();
   one('[name=tools]').checked = true;
+  const closed = new Promise((settle) => one('#settings-dialog').addEventListener('close', settle));
   one('#settings-form [value=save]').click();
-  await until('closed', () => !one('#settings-dialog').open);
+  await closed;
   one('#prompt').value = 'What is 17 * 23, and the time?';
   one('#prompt').dispatchEvent(new Event('input'));
   one('#composer').requestSubmit();

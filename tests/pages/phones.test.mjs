@@ -230,9 +230,10 @@ test('a download that waits for the network continues after a reload', { skip },
     list.map((/** @type {any} */ one) => one.isPaused),
     [false],
   );
-  state.holdAt = Infinity;
   await context.setOffline(false);
   await page.goto(siteUrl());
+  state.holdAt = Infinity; // only now, so that the download does not end before the reload
+  drop();
   await untilTrue(page, "document.getElementById('model-name').textContent === 'slow.gguf'");
 });
 
