@@ -5,7 +5,8 @@
 
 #include "base/options.h"
 
-// Tokens that are added one after another. The first time there is no room, and they are counted.
+// A list of tokens that is filled in two passes: the first has a capacity of 0 and only counts
+// them.
 typedef struct token_list {
   wick_engine *engine;
   int32_t *ids;  // [capacity]

@@ -65,7 +65,7 @@ static bool take_id(const body *read, uint32_t node, int32_t *id) {
   return true;
 }
 
-// Whether an array has at least one token id.
+// Returns whether an array contains at least one token id.
 static bool has_id(const body *read, uint32_t list) {
   uint32_t item = body_node(read, list)->kind == JSON_ARRAY ? body_node(read, list)->first : 0;
   while (item != 0 && body_node(read, item)->kind != JSON_NUMBER) {
@@ -74,7 +74,7 @@ static bool has_id(const body *read, uint32_t list) {
   return item != 0;
 }
 
-// Adds the tokens of an item to `ids` [capacity], or only counts them if there is no room.
+// Writes the tokens of an item to `ids` [capacity]. With a capacity of 0, only counts them.
 static bool add_item(wick_engine *engine, const body *read, uint32_t item, const char *name,
                      int32_t *ids, size_t capacity, size_t *count, refusal *refused) {
   wick_error error;

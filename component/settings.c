@@ -80,7 +80,7 @@ static bool settings_read_keys(const char *name, tenants *out, refusal *refused)
   return is_right || is_wrong(name, "keys of visible ASCII characters, separated by ','", refused);
 }
 
-// Finds the key in `Bearer KEY`. Returns its size, or 0 if there is no key.
+// Finds the key in `Bearer KEY`. Returns its size, or 0 if the key is missing.
 static size_t key_of(const char *authorization, const char **key) {
   static const char BEARER[] = "bearer";
   for (size_t i = 0; i < sizeof BEARER - 1; i++) {

@@ -464,7 +464,7 @@ export const words = {
 };
 
 /**
- * Errors of servers: HTTP status, code and text, in which %s stands for a text and %u for a count.
+ * Errors of servers: HTTP status, code and text, with %s in place of a string and %u in place of a count.
  * @type {Record<string, [status: number, code: string, text: string]>}
  */
 export const refusals = {

@@ -35,7 +35,7 @@ export function readList(key) {
  * Stores a value, if possible. The page also works without it.
  * @param {string} key
  * @param {string | undefined} text undefined removes it
- * @returns {boolean} false if there is no storage, or it is full
+ * @returns {boolean} false if the storage is missing or full
  */
 export function keepValue(key, text) {
   try {

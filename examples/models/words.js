@@ -11,7 +11,7 @@
  * how an invented word was kept out of the answer
  */
 /** The words with their normal spelling, by their lower-case form. @typedef {ReadonlyMap<string, string>} Words */
-/** The words in the conversation, in lower case. @typedef {ReadonlySet<string>} Told */
+/** The words in the conversation, in lower case. @typedef {ReadonlySet<string>} SaidWords */
 
 /** The URL of the word list of the training text. */
 export const wordsUrl = new URL('./wick-4.2m-words.txt', import.meta.url);
@@ -54,7 +54,7 @@ export function readWords(text) {
   return new Map(words.map((one) => [plain(one), one]));
 }
 
-/** @param {string} word @param {Words} known @param {Told} told */
+/** @param {string} word @param {Words} known @param {SaidWords} told */
 function isKnown(word, known, told) {
   const one = plain(word);
   const owner = one.replace(/'s$/, '');
@@ -67,7 +67,7 @@ function isKnown(word, known, told) {
 /**
  * @param {string} text
  * @param {Words} known
- * @param {Told} told
+ * @param {SaidWords} told
  * @returns {{word: string, at: number} | undefined} the first invented word of a text
  */
 function firstInvented(text, known, told) {

@@ -84,8 +84,8 @@ static void print_usage(const args_spec *spec) {
   if (spec->notes != NULL) output_format(OUTPUT_TEXT, "%s\n", spec->notes);
 }
 
-// Reads the number at `text`. Returns the position after its digits, or NULL if there are no digits
-// or too many.
+// Reads the number at `text`. Returns the position after its digits, or NULL if it has too many
+// digits or none.
 static const char *read_digits(const char *text, uint64_t *value) {
   const char *at = text;
   for (*value = 0; *at >= '0' && *at <= '9'; at++) {

@@ -57,7 +57,7 @@ typedef struct grammar_work {
 } grammar_work;
 
 void work_begin(grammar_work *work, memory_gate *memory);
-// Sets the limits. If slice_steps is 0, the initial value, there are no pauses.
+// Sets the limits. With slice_steps 0, the initial value, the work never pauses.
 void work_limit(grammar_work *work, const grammar_limits *limits, uint64_t slice_steps);
 void work_end(grammar_work *work);
 // Begins a slice. Must be called after a pause, and before the first slice.

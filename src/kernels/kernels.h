@@ -277,7 +277,7 @@ typedef struct kernel_table {
   void (*gelu_mul)(float *x, const float *up, uint32_t n);
   void (*relu_mul)(float *x, const float *up, uint32_t n);
   // Computes x[i] = gelu(x[i]) * up[i] in the exact form, gelu(x) = x / 2 * (1 + erf(x / sqrt(2))).
-  // If up is NULL, there is no product.
+  // If up is NULL, computes only gelu(x[i]).
   void (*gelu_erf_mul)(float *x, const float *up, uint32_t n);
   // Computes gpt-oss's g sigmoid(1.702 g) * (u + 1), with g = min(gate, 7) and u = up clamped to
   // [-7, 7].

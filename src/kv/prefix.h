@@ -122,7 +122,7 @@ wick_status prefix_reserve(prefix_cache *cache, uint32_t entries, wick_error *er
 // PREFIX_NONE. Changes neither counters nor the order of use.
 prefix_id prefix_peek(prefix_cache *cache, cache_salt salt, const int32_t *tokens, uint32_t count);
 // Adds a page of tokens after `parent` (PREFIX_NONE: a root), with one user. Evicts an idle leaf
-// when entries_max is reached; WICK_E_FULL if there is no idle leaf. Sets *existed if the entry
+// when entries_max is reached; WICK_E_FULL if every leaf is in use. Sets *existed if the entry
 // already existed and only became the most recently used. WICK_E_RANGE: parent or page is not in
 // use. WICK_E_NOMEM.
 wick_status prefix_insert(prefix_cache *cache, prefix_id parent, cache_salt salt,
@@ -132,8 +132,8 @@ wick_status prefix_insert(prefix_cache *cache, prefix_id parent, cache_salt salt
 // without users is WICK_E_ARG.
 wick_status prefix_retain(prefix_cache *cache, prefix_id id);
 wick_status prefix_release(prefix_cache *cache, prefix_id id);
-// Evicts the least recently used idle leaf (ties: the one inserted first). Returns false if there
-// is no idle leaf.
+// Evicts the least recently used idle leaf (ties: the one inserted first). Returns false if
+// every leaf is in use.
 bool prefix_evict(prefix_cache *cache);
 
 uint32_t prefix_count(const prefix_cache *cache);

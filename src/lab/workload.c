@@ -22,7 +22,7 @@ static workload_class known_class(uint32_t index) {
   return index < sizeof known / sizeof known[0] ? known[index] : (workload_class){.share = 0};
 }
 
-// Reads digits; returns false if there are no digits or too many.
+// Reads a number. Returns false if it has too many digits or none.
 static bool read_number(const char **at, uint32_t *out) {
   char *end;
   if (**at < '0' || **at > '9') return false;

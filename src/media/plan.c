@@ -181,7 +181,7 @@ static uint64_t layout_rows(const media_model *model, const image_layout *layout
 }
 
 // Selects the next smaller layout: with fewer tiles, or with a smaller overview. Returns false if
-// there is no smaller layout.
+// the layout is the smallest already.
 static bool shrink(layout_settings *settings, const image_layout *layout) {
   const uint32_t tiles = layout->columns * layout->rows;
   uint32_t *size = &settings->pixels_max;

@@ -371,7 +371,7 @@ static bool check_rows(weight_reader *reader) {
   media_model *model = reader->model;
   media_text *text = &model->text;
   settle_merge(model);
-  if (reader->source == NULL && text->width == 0) {  // there is no text model
+  if (reader->source == NULL && text->width == 0) {  // without a text model
     text->width = model->projector.out;
     text->deepstack_count = model->deepstack_count;
   }

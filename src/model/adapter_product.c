@@ -12,7 +12,7 @@ typedef struct row_run {
   uint32_t first, count;
 } row_run;
 
-// Finds the next run with adapters, starting at row *at. Returns false if there are no more runs.
+// Finds the next run with adapters, starting at row *at. Returns false after the last run.
 static bool next_run(const model_product *product, uint32_t *at, row_run *run) {
   const adapter_set *const *sets = product->adapters;
   while (*at < product->tokens && sets[*at] == NULL) ++*at;
