@@ -250,10 +250,7 @@ function tellDeath(wish) {
   showProblem(reason + instead, () => choose(wish));
 }
 
-/**
- * @returns {Wish | undefined} the model in the page's URL, if there is one
- * @throws {WickError} ARG if the page cannot load a model from that URL
- */
+/** Returns the model in the page's URL, and reports a URL that the page cannot load. @returns {Wish | undefined} */
 function readLink() {
   const text = new URL(location.href).searchParams.get('model');
   if (!text) return undefined;
@@ -262,7 +259,8 @@ function readLink() {
   if (url && (isOwn || canBeAsked(url))) return wishOf({ name: nameOfUrl(text), url: url.href });
   const allowed = "https:// (http:// only for this page's server, localhost and 127.0.0.1)";
   const shown = `“${text.length > URL_LETTERS_MAX ? `${text.slice(0, URL_LETTERS_MAX)}…` : text}”`;
-  throw new WickError('ARG', `${shown} is not a model URL, which must begin with ${allowed}.`);
+  showProblem(`${shown} is not a model URL, which must begin with ${allowed}.`);
+  return undefined;
 }
 
 /**
@@ -270,13 +268,7 @@ function readLink() {
  * model is used.
  */
 async function loadFirst() {
-  /** @type {Wish | undefined} */
-  let asked;
-  try {
-    asked = readLink();
-  } catch (error) {
-    tell(error);
-  }
+  const asked = readLink();
   const underWay = takeUpDownloads();
   const named = asked ?? wishOf(conversation.current().model ?? lastModel());
   const dead = await findDeadLoad();
