@@ -19,6 +19,7 @@ import { join } from 'node:path';
 import { before, describe, test } from 'node:test';
 import { e2b, writeGemma4 } from '../../tools/bench/gemma4_file.mjs';
 import { native, plainHosts, relaxedHosts, smallHosts, wick } from '../support/cli.mjs';
+import { isFull } from '../support/level.mjs';
 import { built, locate } from '../support/locate.mjs';
 import { createEngine, hasCode, openEngine, sleep, temporaryFolder } from '../support/package.mjs';
 import { openPackagePage } from '../support/package_page.mjs';
@@ -54,7 +55,7 @@ const models = {
 };
 
 describe('the `wick` command', () => {
-  const hosts = [native, ...plainHosts, ...relaxedHosts];
+  const hosts = [native, ...(isFull ? [...plainHosts, ...relaxedHosts] : [relaxedHosts[0]])];
   for (const host of hosts) {
     test(`the text is the same with tables in the file: ${host.name}`, {
       skip: host.skip,

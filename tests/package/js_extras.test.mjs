@@ -8,6 +8,7 @@ import { describe, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { serve } from '../../tools/serve.mjs';
 import { readPieces, writePieces } from '../support/gguf_pieces.mjs';
+import { isFull } from '../support/level.mjs';
 import { locate } from '../support/locate.mjs';
 import {
   assertSpeaks,
@@ -78,7 +79,7 @@ async function deviationOf(engine, folder, one) {
 
 describe('every reference model', { skip: shared.skip }, () => {
   const known = shared.skip ? [] : knownModels();
-  for (const threads of [1, 2]) {
+  for (const threads of isFull ? [1, 2] : [2]) {
     test(`${known.length} families match the reference logits and tokens with ${threads} threads`, async () => {
       assert.ok(known.length > 85, `${known.length} models`);
       /** @type {string[]} */
