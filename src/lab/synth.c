@@ -82,10 +82,9 @@ static wick_status write_tensors(synth_job *job, wick_error *error) {
   uint8_t *strip = memory_alloc(&job->memory, STRIP_BYTES);
   if (strip == NULL) return memory_fail(&job->memory, error, "a strip of weights");
   wick_status status = WICK_OK;
-  const uint32_t count = synth_tensor_count(job->shape);
-  for (uint32_t i = 0; status == WICK_OK && i < count; i++) {
-    synth_tensor tensor;
-    synth_tensor_at(job->shape, job->mix, i, &tensor);
+  synth_tensor tensor;
+  synth_cursor at = {0};
+  while (status == WICK_OK && synth_next_tensor(job->shape, job->mix, &at, &tensor)) {
     const uint64_t seed = hash_bytes(tensor.name, strlen(tensor.name), job->seed);
     status = tensor.content == SYNTH_MATRIX ? write_matrix(job, &tensor, seed, strip, error)
                                             : write_values(job, &tensor, seed, error);
@@ -98,10 +97,8 @@ static wick_status write_model(synth_job *job, wick_error *error) {
   wick_status status = gguf_writer_create(&job->memory, write_bytes, job, 32, &job->writer, error);
   if (status != WICK_OK) return status;
   synth_add_metadata(job->writer, job->shape, job->mix, &job->memory);
-  const uint32_t count = synth_tensor_count(job->shape);
-  for (uint32_t i = 0; i < count; i++) {
-    synth_tensor tensor;
-    synth_tensor_at(job->shape, job->mix, i, &tensor);
+  synth_tensor tensor;
+  for (synth_cursor at = {0}; synth_next_tensor(job->shape, job->mix, &at, &tensor);) {
     gguf_writer_add_tensor(job->writer, tensor.name, tensor.type, tensor.dims, tensor.dim_count);
   }
   status = gguf_writer_write_header(job->writer, error);

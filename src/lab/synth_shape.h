@@ -93,9 +93,14 @@ const synth_mix *synth_mix_at(uint32_t index);
 uint32_t synth_head_dim(const synth_shape *shape);
 synth_mixer synth_mixer_at(const synth_shape *shape, uint32_t layer);
 
-uint32_t synth_tensor_count(const synth_shape *shape);
-// Lists tensors in the order of a converted file: embedding, layers, final norm.
-void synth_tensor_at(const synth_shape *shape, const synth_mix *mix, uint32_t index,
-                     synth_tensor *tensor);
+// A position in the list of a model's tensors; all zeros: the beginning.
+typedef struct synth_cursor {
+  uint32_t part, layer;
+} synth_cursor;
+
+// Gets the next tensor in the order of a converted file: embedding, layers, final norm. Returns
+// false after the last one.
+bool synth_next_tensor(const synth_shape *shape, const synth_mix *mix, synth_cursor *at,
+                       synth_tensor *tensor);
 
 #endif
