@@ -27,9 +27,7 @@ enum {
   // up to 2^26 us = 67 s, and one for longer latencies.
   DISPATCH_BUCKETS = 8 + 23 * 8 + 1,
   // Exported counts: at most 100, 500, 1000, 5000, 10000, 50000, 100000, 500000, 1000000 us, +Inf.
-  DISPATCH_EDGES = 10,
-  // Large enough for every export.
-  DISPATCH_EXPORT_BYTES_MAX = 6144
+  DISPATCH_EDGES = 10
 };
 
 typedef struct latency_histogram {
@@ -92,22 +90,25 @@ double dispatch_throughput_rps(const dispatch_metrics *dispatch, uint64_t now_us
 
 // ---- Export ----
 
-typedef enum dispatch_format {
-  DISPATCH_JSON = 0,
-  DISPATCH_PROMETHEUS = 1  // text format 0.0.4, cumulative buckets with inclusive edges
-} dispatch_format;
-
-// Writes NUL-terminated text; *used_bytes is its length. WICK_E_FULL if it does not fit (the text
-// is then empty), WICK_E_ARG for an unknown format.
-wick_status dispatch_write(const dispatch_metrics *dispatch, uint64_t now_us,
-                           dispatch_format format, char *out, size_t size_bytes,
-                           size_t *used_bytes);
-
-// Writes the JSON of dispatch_write as member `key` of the open object (NULL: an array item, or the
-// outermost value).
+// Writes the counters as member `key` of the open object (NULL: an array item, or the outermost
+// value).
 void dispatch_json(const dispatch_metrics *dispatch, uint64_t now_us, json_writer *json,
                    const char *key);
 const char *lane_name(op_lane lane);
 const char *dispatch_edge_name(int edge);  // "100" ... "+Inf"
+
+typedef struct text_sink {
+  json_sink sink;
+  void *context;
+} text_sink;
+
+// Writes up to 255 bytes of formatted text (base/text.h).
+void metrics_put(const text_sink *to, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+// Writes cumulative buckets with inclusive edges, the sum and the count. labels: `lane="scalar"`.
+void metrics_put_histogram(const text_sink *to, const char *metric, const char *labels,
+                           const latency_histogram *latency);
+// Writes the Prometheus text format 0.0.4.
+void dispatch_prometheus(const dispatch_metrics *dispatch, uint64_t now_us, const text_sink *to);
 
 #endif

@@ -1,9 +1,6 @@
 // metrics/dispatch_export.c — the counters as JSON and as Prometheus text.
 #include <stdarg.h>
-#include <stdbool.h>
-#include <string.h>
 
-#include "base/json.h"
 #include "base/text.h"
 #include "metrics/dispatch.h"
 
@@ -13,12 +10,6 @@ static const char *const EDGE_NAMES[DISPATCH_EDGES] = {
 
 const char *lane_name(op_lane lane) { return LANE_NAMES[lane]; }
 const char *dispatch_edge_name(int edge) { return EDGE_NAMES[edge]; }
-
-typedef struct writer {
-  char *out;
-  size_t size_bytes, used_bytes;
-  bool is_full;
-} writer;
 
 typedef unsigned long long ull;
 
@@ -30,17 +21,6 @@ static ull cumulative(const uint64_t *edges, int edge) {
 }
 
 // ---- JSON ----
-
-static void put_bytes(void *context, const char *bytes, size_t size_bytes) {
-  writer *to = context;
-  if (to->is_full || size_bytes >= to->size_bytes - to->used_bytes) {
-    to->is_full = true;
-    return;
-  }
-  memcpy(to->out + to->used_bytes, bytes, size_bytes);
-  to->used_bytes += size_bytes;
-  to->out[to->used_bytes] = '\0';
-}
 
 static void put_json_lane(json_writer *json, const dispatch_metrics *dispatch, op_lane lane) {
   json_open(json, LANE_NAMES[lane], '{');
@@ -85,73 +65,49 @@ void dispatch_json(const dispatch_metrics *dispatch, uint64_t now_us, json_write
   json_close(json, '{');
 }
 
-static void put_json(writer *to, const dispatch_metrics *dispatch, uint64_t now_us) {
-  json_writer json;
-  json_begin(&json, put_bytes, to);
-  dispatch_json(dispatch, now_us, &json, NULL);
-}
-
 // ---- Prometheus ----
 
-__attribute__((format(printf, 2, 3))) static void put(writer *to, const char *format, ...) {
-  if (to->is_full) return;
-  const size_t room_bytes = to->size_bytes - to->used_bytes;
+void metrics_put(const text_sink *to, const char *format, ...) {
+  char line[256];
   va_list arguments;
   va_start(arguments, format);
-  const size_t written = text_format_list(to->out + to->used_bytes, room_bytes, format, arguments);
+  const size_t used_bytes = text_format_list(line, sizeof line, format, arguments);
   va_end(arguments);
-  to->used_bytes += written;
-  to->is_full = written + 1 >= room_bytes;  // may be truncated
+  to->sink(to->context, line, used_bytes);
 }
 
-static void put_prometheus(writer *to, const dispatch_metrics *dispatch, uint64_t now_us) {
-  put(to,
-      "# HELP wick_uptime_seconds Time since the metrics were reset.\n"
-      "# TYPE wick_uptime_seconds gauge\nwick_uptime_seconds %g\n",
-      dispatch_elapsed_s(dispatch, now_us));
-  put(to,
-      "# HELP wick_timer_grain_us Clock resolution.\n"
-      "# TYPE wick_timer_grain_us gauge\nwick_timer_grain_us %u\n",
-      dispatch->timer_grain_us);
-  put(to,
-      "# HELP wick_dispatches_total Kernel dispatches.\n"
-      "# TYPE wick_dispatches_total counter\n");
-  for (int lane = 0; lane < LANE_COUNT; lane++) {
-    put(to, "wick_dispatches_total{lane=\"%s\"} %llu\n", LANE_NAMES[lane],
-        (ull)dispatch->lanes[lane].dispatches);
+void metrics_put_histogram(const text_sink *to, const char *metric, const char *labels,
+                           const latency_histogram *latency) {
+  for (int edge = 0; edge < DISPATCH_EDGES; edge++) {
+    metrics_put(to, "%s_bucket{%s,le=\"%s\"} %llu\n", metric, labels, EDGE_NAMES[edge],
+                cumulative(latency->edges, edge));
   }
-  put(to,
-      "# HELP wick_dispatch_latency_us Time per dispatch.\n"
-      "# TYPE wick_dispatch_latency_us histogram\n");
-  for (int lane = 0; lane < LANE_COUNT; lane++) {
-    const latency_histogram *latency = &dispatch->lanes[lane];
-    for (int edge = 0; edge < DISPATCH_EDGES; edge++) {
-      put(to, "wick_dispatch_latency_us_bucket{lane=\"%s\",le=\"%s\"} %llu\n", LANE_NAMES[lane],
-          EDGE_NAMES[edge], cumulative(latency->edges, edge));
-    }
-    put(to, "wick_dispatch_latency_us_sum{lane=\"%s\"} %llu\n", LANE_NAMES[lane],
-        (ull)latency->latency_us_sum);
-    put(to, "wick_dispatch_latency_us_count{lane=\"%s\"} %llu\n", LANE_NAMES[lane],
-        (ull)latency->latency_count);
-  }
+  metrics_put(to, "%s_sum{%s} %llu\n", metric, labels, (ull)latency->latency_us_sum);
+  metrics_put(to, "%s_count{%s} %llu\n", metric, labels, (ull)latency->latency_count);
 }
 
-wick_status dispatch_write(const dispatch_metrics *dispatch, uint64_t now_us,
-                           dispatch_format format, char *out, size_t size_bytes,
-                           size_t *used_bytes) {
-  if (size_bytes == 0) return WICK_E_FULL;
-  writer to = {out, size_bytes, 0, false};
-  if (format == DISPATCH_JSON) {
-    put_json(&to, dispatch, now_us);
-  } else if (format == DISPATCH_PROMETHEUS) {
-    put_prometheus(&to, dispatch, now_us);
-  } else {
-    return WICK_E_ARG;
+void dispatch_prometheus(const dispatch_metrics *dispatch, uint64_t now_us, const text_sink *to) {
+  metrics_put(to,
+              "# HELP wick_uptime_seconds Time since the metrics were reset.\n"
+              "# TYPE wick_uptime_seconds gauge\nwick_uptime_seconds %g\n",
+              dispatch_elapsed_s(dispatch, now_us));
+  metrics_put(to,
+              "# HELP wick_timer_grain_us Clock resolution.\n"
+              "# TYPE wick_timer_grain_us gauge\nwick_timer_grain_us %u\n",
+              dispatch->timer_grain_us);
+  metrics_put(to,
+              "# HELP wick_dispatches_total Kernel dispatches.\n"
+              "# TYPE wick_dispatches_total counter\n");
+  for (int lane = 0; lane < LANE_COUNT; lane++) {
+    metrics_put(to, "wick_dispatches_total{lane=\"%s\"} %llu\n", LANE_NAMES[lane],
+                (ull)dispatch->lanes[lane].dispatches);
   }
-  if (to.is_full) {
-    out[0] = '\0';
-    return WICK_E_FULL;
+  metrics_put(to,
+              "# HELP wick_dispatch_latency_us Time per dispatch.\n"
+              "# TYPE wick_dispatch_latency_us histogram\n");
+  for (int lane = 0; lane < LANE_COUNT; lane++) {
+    char labels[32];
+    text_format(labels, sizeof labels, "lane=\"%s\"", LANE_NAMES[lane]);
+    metrics_put_histogram(to, "wick_dispatch_latency_us", labels, &dispatch->lanes[lane]);
   }
-  *used_bytes = to.used_bytes;
-  return WICK_OK;
 }

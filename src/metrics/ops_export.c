@@ -1,6 +1,4 @@
 // metrics/ops_export.c — the ops' records as JSON and as Prometheus text.
-#include <stdarg.h>
-
 #include "base/text.h"
 #include "metrics/ops.h"
 
@@ -81,34 +79,19 @@ void ops_json(const op_records *ops, json_writer *json, const char *key) {
 
 // ---- Prometheus ----
 
-typedef struct text_sink {
-  json_sink sink;
-  void *context;
-} text_sink;
-
-__attribute__((format(printf, 2, 3))) static void put(const text_sink *to, const char *format,
-                                                      ...) {
-  char line[256];
-  va_list arguments;
-  va_start(arguments, format);
-  const size_t used_bytes = text_format_list(line, sizeof line, format, arguments);
-  va_end(arguments);
-  to->sink(to->context, line, used_bytes);
-}
-
 static void put_samples(const text_sink *to, const op_records *ops, const char *metric,
                         uint64_t (*value_of)(const op_record *record)) {
   for (int pass = 0; pass < PASS_COUNT; pass++) {
     for (int op = 0; op < OP_COUNT; op++) {
-      put(to, "%s{pass=\"%s\",op=\"%s\"} %llu\n", metric, PASS_NAMES[pass], OP_NAMES[op],
-          (ull)value_of(&ops->records[pass][op]));
+      metrics_put(to, "%s{pass=\"%s\",op=\"%s\"} %llu\n", metric, PASS_NAMES[pass], OP_NAMES[op],
+                  (ull)value_of(&ops->records[pass][op]));
     }
   }
 }
 
 static void put_counter(const text_sink *to, const op_records *ops, const char *metric,
                         const char *help, uint64_t (*value_of)(const op_record *record)) {
-  put(to, "# HELP %s %s\n# TYPE %s counter\n", metric, help, metric);
+  metrics_put(to, "# HELP %s %s\n# TYPE %s counter\n", metric, help, metric);
   put_samples(to, ops, metric, value_of);
 }
 
@@ -119,34 +102,21 @@ static uint64_t macs_of(const op_record *record) { return record->macs; }
 
 static void put_histograms(const text_sink *to, const op_records *ops) {
   static const char *const metric = "wick_op_latency_us";  // of timed ops
-  put(to, "# HELP %s Time per op.\n# TYPE %s histogram\n", metric, metric);
+  metrics_put(to, "# HELP %s Time per op.\n# TYPE %s histogram\n", metric, metric);
   for (int pass = 0; pass < PASS_COUNT; pass++) {
     for (int op = 0; op < OP_COUNT; op++) {
-      const latency_histogram *latency = &ops->records[pass][op].latency;
-      ull seen = 0;
-      for (int edge = 0; edge < DISPATCH_EDGES; edge++) {
-        seen += latency->edges[edge];
-        put(to, "%s_bucket{pass=\"%s\",op=\"%s\",le=\"%s\"} %llu\n", metric, PASS_NAMES[pass],
-            OP_NAMES[op], dispatch_edge_name(edge), seen);
-      }
-      put(to, "%s_sum{pass=\"%s\",op=\"%s\"} %llu\n", metric, PASS_NAMES[pass], OP_NAMES[op],
-          (ull)latency->latency_us_sum);
-      put(to, "%s_count{pass=\"%s\",op=\"%s\"} %llu\n", metric, PASS_NAMES[pass], OP_NAMES[op],
-          (ull)latency->latency_count);
+      char labels[64];
+      text_format(labels, sizeof labels, "pass=\"%s\",op=\"%s\"", PASS_NAMES[pass], OP_NAMES[op]);
+      metrics_put_histogram(to, metric, labels, &ops->records[pass][op].latency);
     }
   }
 }
 
 void ops_prometheus(const op_records *ops, json_sink sink, void *context) {
+  const text_sink to = {sink, context};
   dispatch_metrics dispatch;
   ops_dispatch(ops, &dispatch);
-  char text[DISPATCH_EXPORT_BYTES_MAX];
-  size_t used_bytes = 0;
-  if (dispatch_write(&dispatch, ops->now_us(), DISPATCH_PROMETHEUS, text, sizeof text,
-                     &used_bytes) == WICK_OK) {
-    sink(context, text, used_bytes);
-  }
-  const text_sink to = {sink, context};
+  dispatch_prometheus(&dispatch, ops->now_us(), &to);
   put_counter(&to, ops, "wick_ops_total", "Ops of forward passes.", count_of);
   put_counter(&to, ops, "wick_op_time_us_total", "Time spent in the ops that were timed.", time_of);
   put_counter(&to, ops, "wick_op_bytes_total", "Bytes that ops read and wrote.", bytes_of);
