@@ -254,7 +254,7 @@ include component/component.mk
 # fuzzers in tests/fuzz/.
 TEST_HELPERS := $(wildcard tests/c/support/*.c) $(REFERENCE_SRC) src/lab/summary.c src/lab/verdict.c
 FUZZ_HELPERS := $(filter-out %_fuzz.c,$(wildcard tests/fuzz/*.c)) \
-  $(patsubst %,tests/c/support/%.c,gguf_files load_sink model_builder) $(REFERENCE_SRC)
+  $(patsubst %,tests/c/support/%.c,consistency gguf_files load_sink model_builder) $(REFERENCE_SRC)
 
 # $(call archive,FILE,CONFIG,HELPERS): the engine and helpers
 define archive

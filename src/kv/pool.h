@@ -6,7 +6,7 @@
 // Writing and reading tokens allocate nothing. After an error, everything is unchanged. Only one
 // thread writes; kernels read.
 //
-// Invariants, checked by kv_pool_check:
+// Invariants, which tests check (kv_pool_check):
 //   I1  a page is free exactly when its ref_count is 0
 //   I2  ref_count = occurrences in block tables + references of the prefix cache
 //   I3  used + free pages = all pages
@@ -92,11 +92,6 @@ typedef struct kv_frag {
   double avg_tokens_per_page;    // over pages that have tokens
 } kv_frag;
 kv_frag kv_frag_stats(const kv_pool *pool);
-// Checks every invariant. WICK_E_CORRUPT reports the first broken one. O(pages + entries).
-wick_status kv_pool_check(const kv_pool *pool, wick_error *error);
-// Returns whether both pools have the same sequences with the same token counts, and the same next
-// id.
-bool kv_pools_agree(const kv_pool *a, const kv_pool *b);
 
 // ---- The holder of pages that are not in a block table: the prefix cache (kv/prefix.h) ----
 

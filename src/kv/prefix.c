@@ -1,5 +1,5 @@
 // kv/prefix.c — hashes, token lookups, sequences that take pages from the cache and add their own,
-// statistics, and the consistency check of the cache.
+// and statistics.
 #include "kv/prefix.h"
 
 #include "base/hash.h"
@@ -137,44 +137,4 @@ const prefix_entry *prefix_entry_at(const prefix_cache *cache, prefix_id id) {
 
 const int32_t *prefix_entry_tokens(const prefix_cache *cache, prefix_id id) {
   return cache->tokens + (size_t)id * cache->config.page_tokens;
-}
-
-// ---- Consistency check ----
-
-static wick_status broken(wick_error *error, const char *what, uint32_t id) {
-  return fail_with(error, WICK_E_CORRUPT, WICK_NO_OFFSET, "prefix cache: %s (%u)", what, id);
-}
-
-static wick_status check_entry(const prefix_cache *cache, prefix_id id, wick_error *error) {
-  const prefix_entry *entry = &cache->entries[id];
-  const kv_page *page = kv_pool_page(cache->pool, entry->page);
-  if (page == NULL || page->hold_count == 0) return broken(error, "a page is not held", id);
-  if (!entry->is_linked && entry->ref_count == 0) return broken(error, "entry not freed", id);
-  uint32_t children = 0;
-  for (prefix_id i = 0; i < cache->place_count; i++) {
-    children += prefix_is_live(cache, i) && cache->entries[i].parent == id;
-  }
-  if (children != entry->child_count) return broken(error, "wrong child count of an entry", id);
-  if (entry->parent != PREFIX_NONE && !prefix_is_live(cache, entry->parent)) {
-    return broken(error, "missing parent of an entry", id);
-  }
-  return WICK_OK;
-}
-
-wick_status prefix_check(const prefix_cache *cache, wick_error *error) {
-  uint32_t live = 0, linked = 0, chained = 0;
-  for (prefix_id id = 0; id < cache->place_count; id++) {
-    if (!prefix_is_live(cache, id)) continue;
-    const wick_status status = check_entry(cache, id, error);
-    if (status != WICK_OK) return status;
-    live++;
-    linked += cache->entries[id].is_linked;
-  }
-  for (uint32_t b = 0; b < cache->bucket_count; b++) {
-    prefix_id id = cache->buckets[b];
-    for (; id != PREFIX_NONE && chained <= live; id = cache->entries[id].next) chained++;
-  }
-  if (linked != cache->count || chained != linked) return broken(error, "entries", cache->count);
-  if (live != cache->stats.pages_held) return broken(error, "wrong page count", live);
-  return WICK_OK;
 }

@@ -144,7 +144,5 @@ double prefix_hit_ratio(const prefix_stats *stats);  // 0 without lookups
 uint32_t prefix_places(const prefix_cache *cache);
 const prefix_entry *prefix_entry_at(const prefix_cache *cache, prefix_id id);
 const int32_t *prefix_entry_tokens(const prefix_cache *cache, prefix_id id);
-// Compares structure, counters and references with a recount. WICK_E_CORRUPT.
-wick_status prefix_check(const prefix_cache *cache, wick_error *error);
 
 #endif

@@ -88,14 +88,6 @@ void cached_reclaim(void *context, uint32_t pages) {
   }
 }
 
-uint32_t cached_pages(const side_pool *side) {
-  uint32_t count = 0;
-  for (prefix_id id = 0; id < side->store->entry_capacity; id++) {
-    count += side->entry_pages[id] != KV_PAGE_NONE;
-  }
-  return count;
-}
-
 // ---- Finding ----
 
 static const prefix_entry *entry_of(const seq_store *store, prefix_id id) {

@@ -244,23 +244,3 @@ bool store_has_room(const seq_store *store, const store_room *room) {
   }
   return true;
 }
-
-// ---- Consistency check ----
-
-static wick_status broken(wick_error *error, const char *what, uint32_t id) {
-  return fail_with(error, WICK_E_CORRUPT, WICK_NO_OFFSET, "sequence store: %s (%u)", what, id);
-}
-
-// Checks that every sequence of a pool is in the others, with the same number of tokens.
-wick_status pools_check(const seq_store *store, wick_error *error) {
-  wick_status status = kv_pool_check(store->pool, error);
-  for (uint32_t i = 0; i < store->side_count && status == WICK_OK; i++) {
-    const side_pool *side = &store->sides[i];
-    status = kv_pool_check(side->pool, error);
-    if (status != WICK_OK) return status;
-    const uint32_t held = kv_pool_stats(side->pool).pages_held_prefix;
-    if (held != cached_pages(side)) return broken(error, "held pages", held);
-    if (!kv_pools_agree(store->pool, side->pool)) return broken(error, "sequences of a pool", i);
-  }
-  return status;
-}

@@ -195,7 +195,4 @@ wick_status store_load_begin(seq_store *store, uint64_t salt, const wick_state_s
 wick_status store_load(seq_store *store, state_reader *reader, int32_t *tokens, kv_seq_id *seq,
                        wick_error *error);
 
-// Compares pages, entries, slots and references with a recount; WICK_E_CORRUPT.
-wick_status store_check(const seq_store *store, wick_error *error);
-
 #endif

@@ -93,7 +93,6 @@ bool pools_can_cut(const seq_store *store, kv_seq_id id, uint32_t tokens);
 void pools_truncate(seq_store *store, kv_seq_id id, uint32_t tokens);
 // Removes a new sequence from the first `count` pools, because the next one could not create it.
 void pools_unmake(seq_store *store, kv_seq_id id, uint32_t count);
-wick_status pools_check(const seq_store *store, wick_error *error);
 
 // ---- slots.c ----
 
@@ -128,7 +127,5 @@ const prefix_parts *cached_parts(seq_store *store);
 // The callbacks of a side pool for the prefix cache (kv_holder); context: the side_pool.
 uint32_t cached_reclaimable(void *context);
 void cached_reclaim(void *context, uint32_t pages);
-// Returns the number of a side pool's pages that entries use.
-uint32_t cached_pages(const side_pool *side);
 
 #endif

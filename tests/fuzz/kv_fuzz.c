@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "consistency.h"
 #include "kv/pool.h"
 #include "kv/prefix.h"
 #include "kv/state.h"

@@ -15,9 +15,9 @@ const root = resolve(fileURLToPath(new URL('../..', import.meta.url)));
 const forTests = {
   gguf_writer_file_bytes:
     'the number of bytes that a writer has declared, to compare with what it wrote',
+  kv_seq_exists: 'whether a pool has a sequence',
   loader_tensor_is_done: 'the progress of a loader, tensor by tensor',
   reply_parser_steps: 'the number of steps of a parser, which is bounded',
-  store_check: 'whether all records of a store are consistent',
   tokenizer_kind: 'the detected kind of the vocabulary',
 };
 

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "check.h"
+#include "consistency.h"
 #include "kernels/kernels.h"
 #include "kv/prefix.h"
 #include "platform/platform.h"

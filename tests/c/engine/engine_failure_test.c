@@ -1,6 +1,7 @@
 // Every failure returns a status, frees all memory, and leaves the engine usable.
 #include <stdio.h>
 
+#include "consistency.h"
 #include "fixture_model.h"
 #include "random.h"
 #include "shared_files.h"

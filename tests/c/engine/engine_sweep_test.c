@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "adapter_rig.h"
+#include "consistency.h"
 
 enum { STEPS_MAX = 20000, IDS_MAX = 64, SESSIONS_MAX = 8, PROMPT = 40 };
 

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "consistency.h"
 #include "media_rig.h"
 #include "shared_files.h"
 

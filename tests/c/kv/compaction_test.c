@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "check.h"
+#include "consistency.h"
 #include "kv/pool.h"
 #include "platform/platform.h"
 #include "random.h"

@@ -6,6 +6,7 @@
 
 #include "base/hash.h"
 #include "check.h"
+#include "consistency.h"
 #include "kept_record.h"
 #include "kv/pool_types.h"
 #include "kv/prefix.h"

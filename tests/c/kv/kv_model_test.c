@@ -12,6 +12,7 @@
 
 #include "base/hash.h"
 #include "check.h"
+#include "consistency.h"
 #include "kv/pool.h"
 #include "kv/prefix.h"
 #include "platform/platform.h"

@@ -5,6 +5,7 @@
 
 #include "base/hash.h"
 #include "check.h"
+#include "consistency.h"
 #include "kv/pool_types.h"
 #include "kv/state.h"
 #include "platform/platform.h"

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "check.h"
+#include "consistency.h"
 #include "kept_record.h"
 #include "kv/pool_types.h"
 #include "kv/prefix_types.h"

@@ -3,6 +3,7 @@
 // down and whose keys are rotated back by the same number of positions. Attention outputs are
 // compared with sums in double precision over the flat rows, and logits with those of a sequence
 // whose pages contain the flat rows. KV in F32, tolerance 1e-4.
+#include "consistency.h"
 #include "kv_rig.h"
 #include "model/paged_attention.h"
 #include "reference/compaction.h"

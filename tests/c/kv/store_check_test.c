@@ -1,6 +1,7 @@
 // The store's consistency check, which the tests of the scheduler's invariants use, detects each
 // way in which pages, states and their counts can disagree. A store without a free slot works
 // without the state in the middle of a pass.
+#include "consistency.h"
 #include "store/store.h"
 
 #include <string.h>

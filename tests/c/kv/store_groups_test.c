@@ -4,6 +4,7 @@
 
 #include "base/hash.h"
 #include "check.h"
+#include "consistency.h"
 #include "kept_record.h"
 #include "kernels/kernels.h"
 #include "kv/open.h"

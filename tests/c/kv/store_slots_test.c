@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "check.h"
+#include "consistency.h"
 #include "platform/platform.h"
 #include "random.h"
 #include "store/store_types.h"

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "consistency.h"
 #include "fixture_model.h"
 #include "model_builder.h"
 #include "shared_files.h"

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "consistency.h"
 #include "fixture_model.h"
 #include "schedule/scheduler_types.h"
 #include "shared_files.h"

@@ -3,6 +3,7 @@
 // that of a fresh sequence.
 #include <stdio.h>
 
+#include "consistency.h"
 #include "fixture_model.h"
 #include "kept_record.h"
 #include "swap_keeper.h"

@@ -3,6 +3,7 @@
 // logits fail only their own request.
 #include <stdio.h>
 
+#include "consistency.h"
 #include "fixture_model.h"
 #include "swap_keeper.h"
 

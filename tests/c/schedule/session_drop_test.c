@@ -1,5 +1,6 @@
 // Drops tokens from the middle of a session while other requests need its pages: the later output
 // is bit-identical to that of the session alone, whichever requests come before, with or after it.
+#include "consistency.h"
 #include "fixture_model.h"
 #include "reference/prefix_lookup.h"
 

@@ -7,6 +7,7 @@
 
 #include "base/hash.h"
 #include "base/math.h"
+#include "consistency.h"
 #include "fixture_model.h"
 
 enum { PROMPT = 20, ANSWER = 6, RECORD_BYTES_MAX = 65536, HEAD_BYTES = 32, TAIL_AT = 12 };

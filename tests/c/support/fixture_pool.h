@@ -7,6 +7,7 @@
 
 #include "base/hash.h"
 #include "check.h"
+#include "consistency.h"
 #include "kv/pool.h"
 #include "platform/platform.h"
 #include "reference/pages.h"

@@ -3,6 +3,7 @@
 #ifndef WICK_TESTS_KV_RIG_H
 #define WICK_TESTS_KV_RIG_H
 
+#include "consistency.h"
 #include "fixture_model.h"
 
 enum { RIG_BATCH = 96, RIG_PAGES = 64 };

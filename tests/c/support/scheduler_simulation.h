@@ -10,6 +10,7 @@
 #include "base/hash.h"
 #include "chain_model.h"
 #include "check.h"
+#include "consistency.h"
 #include "platform/platform.h"
 #include "reference/prefix_lookup.h"
 #include "schedule/scheduler_types.h"
