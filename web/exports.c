@@ -244,35 +244,20 @@ static void write_text(void *context, const char *bytes, size_t size_bytes) {
   room->size_bytes += size_bytes;
 }
 
-// Writes JSON as described in wick.h, as much as fits. Returns its full size in bytes.
-WEB_EXPORT("info_json")
-size_t web_info_json(wick_engine *engine, char *out, size_t capacity_bytes) {
-  text_room room = {out, capacity_bytes, 0};
-  wick_info_json(engine, write_text, &room);
-  return room.size_bytes;
-}
-
-WEB_EXPORT("inspect_json")
-size_t web_inspect_json(wick_engine *engine, char *out, size_t capacity_bytes) {
-  text_room room = {out, capacity_bytes, 0};
-  wick_inspect_json(engine, write_text, &room);
-  return room.size_bytes;
-}
-
-// Writes the op metrics; returns 0 unless the engine's config.metrics is set.
-WEB_EXPORT("metrics_json")
-size_t web_metrics_json(wick_engine *engine, char *out, size_t capacity_bytes) {
-  text_room room = {out, capacity_bytes, 0};
-  wick_metrics_json(engine, write_text, &room);
-  return room.size_bytes;
-}
-
-WEB_EXPORT("metrics_prometheus")
-size_t web_metrics_prometheus(wick_engine *engine, char *out, size_t capacity_bytes) {
-  text_room room = {out, capacity_bytes, 0};
-  wick_metrics_prometheus(engine, write_text, &room);
-  return room.size_bytes;
-}
+// Exports a function of wick.h that writes text, as much as fits. Returns its full size in bytes.
+#define WEB_EXPORT_TEXT(name)                                                \
+  WEB_EXPORT(#name)                                                          \
+  size_t web_##name(wick_engine *engine, char *out, size_t capacity_bytes) { \
+    text_room room = {out, capacity_bytes, 0};                               \
+    wick_##name(engine, write_text, &room);                                  \
+    return room.size_bytes;                                                  \
+  }
+WEB_EXPORT_TEXT(info_json)
+WEB_EXPORT_TEXT(inspect_json)
+WEB_EXPORT_TEXT(stats_json)
+// These return 0 unless the engine's config.metrics is set.
+WEB_EXPORT_TEXT(metrics_json)
+WEB_EXPORT_TEXT(metrics_prometheus)
 
 WEB_EXPORT("metrics_reset") void web_metrics_reset(wick_engine *engine) {
   wick_metrics_reset(engine);
@@ -292,13 +277,6 @@ size_t web_kv_find(wick_engine *engine, char *out, size_t capacity_bytes, const 
                    size_t count) {
   text_room room = {out, capacity_bytes, 0};
   wick_pages_find(engine, tokens, count, write_text, &room);
-  return room.size_bytes;
-}
-
-WEB_EXPORT("stats_json")
-size_t web_stats_json(wick_engine *engine, char *out, size_t capacity_bytes) {
-  text_room room = {out, capacity_bytes, 0};
-  wick_stats_json(engine, write_text, &room);
   return room.size_bytes;
 }
 
