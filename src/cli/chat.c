@@ -1,7 +1,6 @@
 // cli/chat.c — a conversation with the model's chat template: each line of standard input is a
 // question. Input and answers are plain text: control tokens in them have no effect.
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -17,13 +16,6 @@
 #include "cli/sampling.h"
 #include "cli/settings.h"
 
-// A growable buffer.
-typedef struct byte_list {
-  char *bytes;
-  size_t size_bytes, room_bytes;
-  bool is_lost;  // an allocation failed
-} byte_list;
-
 typedef struct chat_options {
   const char *question, *system, *template_path;
   bool parse_special;
@@ -38,42 +30,18 @@ typedef struct chat_options {
 typedef struct conversation {
   const chat_options *options;
   wick_engine *engine;
-  byte_list messages;  // JSON objects with commas between them
-  byte_list answer;
+  input_text messages;  // JSON objects with commas between them
+  input_text answer;
   bool was_reasoning;  // the previous part was reasoning
   media_chat media;
 } conversation;
 
-enum {
-  LINE_BYTES_FIRST = 256,
-  CHAT_OPTIONS_MAX = 15 + SAMPLING_OPTIONS_MAX + MEDIA_OPTIONS_MAX,
-  COUNT_MAX = 1000000000
-};
-
-static void append(byte_list *list, const char *bytes, size_t size_bytes) {
-  if (list->is_lost) return;
-  if (size_bytes > list->room_bytes - list->size_bytes) {
-    const size_t room_bytes = 2 * (list->size_bytes + size_bytes) + LINE_BYTES_FIRST;
-    char *more = realloc(list->bytes, room_bytes);
-    if (more == NULL) {
-      list->is_lost = true;
-      return;
-    }
-    list->bytes = more;
-    list->room_bytes = room_bytes;
-  }
-  memcpy(list->bytes + list->size_bytes, bytes, size_bytes);
-  list->size_bytes += size_bytes;
-}
-
-static void append_json(void *context, const char *bytes, size_t size_bytes) {
-  append(context, bytes, size_bytes);
-}
+enum { CHAT_OPTIONS_MAX = 15 + SAMPLING_OPTIONS_MAX + MEDIA_OPTIONS_MAX, COUNT_MAX = 1000000000 };
 
 static void add_message(conversation *talk, const char *role, const char *text, size_t text_bytes) {
   json_writer json;
-  if (talk->messages.size_bytes > 0) append(&talk->messages, ",", 1);
-  json_begin(&json, append_json, &talk->messages);
+  if (talk->messages.size_bytes > 0) input_append(&talk->messages, ",", 1);
+  json_begin(&json, input_append, &talk->messages);
   json_open(&json, NULL, '{');
   json_text(&json, "role", role);
   media_chat_put(&talk->media, &json, role, text, text_bytes);
@@ -88,7 +56,7 @@ static bool show_part(void *context, wick_engine *engine, const wick_event *even
   const bool is_reasoning = event->kind == WICK_EVENT_REASONING;
   const output_stream to = is_reasoning ? OUTPUT_LOG : OUTPUT_TEXT;
   if (!is_reasoning && event->kind != WICK_EVENT_CONTENT) return true;
-  if (!is_reasoning) append(&talk->answer, wick_event_text(event), event->text_bytes);
+  if (!is_reasoning) input_append(&talk->answer, wick_event_text(event), event->text_bytes);
   if (!is_reasoning && talk->was_reasoning) output_put(OUTPUT_LOG, "\n", 1);
   talk->was_reasoning = is_reasoning;
   output_put(to, wick_event_text(event), event->text_bytes);
@@ -97,14 +65,14 @@ static bool show_part(void *context, wick_engine *engine, const wick_event *even
 
 // Generates the answer and adds it to the conversation.
 static exit_code answer(conversation *talk) {
-  byte_list json = {0};
+  input_text json = {0};
   const wick_reasoning reasoning = {.tokens_max = talk->options->reasoning_budget};
   wick_conversation asked = {0};
   wick_request request = talk->options->request;
   generation done;
-  append(&json, "{\"messages\":[", 13);
-  append(&json, talk->messages.bytes, talk->messages.size_bytes);
-  append(&json, "]}", 2);
+  input_append(&json, "{\"messages\":[", 13);
+  input_append(&json, talk->messages.bytes, talk->messages.size_bytes);
+  input_append(&json, "]}", 2);
   exit_code code = EXIT_DONE;
   if (json.is_lost || talk->messages.is_lost || talk->answer.is_lost) {
     report("out of memory for the conversation");
@@ -121,7 +89,7 @@ static exit_code answer(conversation *talk) {
     talk->answer.size_bytes = 0;
     code = media_chat_run(&talk->media, talk->engine, &request, show_part, talk, &done);
   }
-  free(json.bytes);
+  input_free(&json);
   if (code != EXIT_DONE) return code;
   output_put(OUTPUT_TEXT, "\n", 1);
   output_flush(OUTPUT_TEXT);
@@ -136,7 +104,7 @@ static exit_code ask(conversation *talk, const char *text, size_t text_bytes) {
 
 // Reads a line without its newline; returns false at the end of the input, or if the line cannot be
 // read.
-static bool read_line(byte_list *line, exit_code *code) {
+static bool read_line(input_text *line, exit_code *code) {
   line->size_bytes = 0;
   if (output_is_terminal(STDIN_FILENO)) {
     output_put(OUTPUT_LOG, "> ", 2);
@@ -152,13 +120,13 @@ static bool read_line(byte_list *line, exit_code *code) {
     }
     if (got == 0) return line->size_bytes > 0;
     if (c == '\n') return true;
-    append(line, &c, 1);
+    input_append(line, &c, 1);
   }
 }
 
 static exit_code converse(conversation *talk) {
   const chat_options *options = talk->options;
-  byte_list line = {0};
+  input_text line = {0};
   exit_code code = EXIT_DONE;
   if (options->system != NULL)
     add_message(talk, "system", options->system, strlen(options->system));
@@ -169,9 +137,9 @@ static exit_code converse(conversation *talk) {
       if (line.size_bytes > 0) code = ask(talk, line.bytes, line.size_bytes);
     }
   }
-  free(line.bytes);
-  free(talk->messages.bytes);
-  free(talk->answer.bytes);
+  input_free(&line);
+  input_free(&talk->messages);
+  input_free(&talk->answer);
   return code == EXIT_DONE ? output_end() : code;
 }
 

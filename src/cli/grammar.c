@@ -1,7 +1,6 @@
 // cli/grammar.c — reads a grammar from a file or the command line.
 #include "cli/grammar.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/json.h"
@@ -21,31 +20,14 @@ size_t grammar_list(grammar_options *given, args_option *options) {
   return sizeof own / sizeof own[0];
 }
 
-typedef struct growing_text {
-  input_text text;
-  bool has_failed;
-} growing_text;
-
-static void append(void *context, const char *bytes, size_t size_bytes) {
-  growing_text *to = context;
-  char *grown = realloc(to->text.bytes, to->text.size_bytes + size_bytes + 1);
-  to->has_failed = to->has_failed || grown == NULL;
-  if (grown == NULL) return;
-  memcpy(grown + to->text.size_bytes, bytes, size_bytes);
-  to->text.bytes = grown;
-  to->text.size_bytes += size_bytes;
-}
-
 // Writes the choices as a JSON array.
 static exit_code write_choices(const args_strings *choices, input_text *text) {
-  growing_text to = {0};
   json_writer json;
-  json_begin(&json, append, &to);
+  json_begin(&json, input_append, text);
   json_open(&json, NULL, '[');
   for (uint32_t i = 0; i < choices->count; i++) json_text(&json, NULL, choices->items[i]);
   json_close(&json, '[');
-  *text = to.text;
-  if (!to.has_failed) return EXIT_DONE;
+  if (!text->is_lost) return EXIT_DONE;
   report("out of memory for the choices");
   return EXIT_MEMORY;
 }

@@ -102,6 +102,23 @@ void input_free(input_text *input) {
   *input = (input_text){0};
 }
 
+void input_append(void *context, const char *bytes, size_t size_bytes) {
+  enum { ROOM_FIRST = 256 };
+  input_text *text = context;
+  const size_t needed = text->size_bytes + size_bytes;
+  if (text->is_lost) return;
+  if (needed > text->room_bytes) {
+    const size_t room_bytes = 2 * needed + ROOM_FIRST;
+    char *more = realloc(text->bytes, room_bytes);
+    text->is_lost = more == NULL;
+    if (more == NULL) return;
+    text->bytes = more;
+    text->room_bytes = room_bytes;
+  }
+  memcpy(text->bytes + text->size_bytes, bytes, size_bytes);
+  text->size_bytes = needed;
+}
+
 exit_code input_use_template(wick_engine *engine, const char *path, const char *model) {
   input_text source;
   wick_error error;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "cli/input.h"
 #include "cli/local_time.h"
 #include "cli/media_input.h"
 
@@ -39,9 +40,9 @@ static void put_text_part(json_writer *json, const char *text, size_t text_bytes
   json_close(json, '{');
 }
 
-static void write_probe(const probe *probe, json_room *room) {
+static void write_probe(const probe *probe, input_text *out) {
   json_writer json;
-  json_begin(&json, json_room_put, room);
+  json_begin(&json, input_append, out);
   json_open(&json, NULL, '{');
   json_open(&json, "messages", '[');
   if (probe->system != NULL) {
@@ -67,15 +68,13 @@ static void write_probe(const probe *probe, json_room *room) {
 
 // Builds a test conversation; its JSON, which the caller frees, is NULL if memory ran out.
 static wick_chat make_probe(const probe *probe) {
-  json_room room = {0};
-  write_probe(probe, &room);
+  input_text json = {0};
   wick_chat chat;
+  write_probe(probe, &json);
+  if (json.is_lost) input_free(&json);
   wick_chat_default(&chat);
-  char *json = malloc(room.size_bytes);
-  room = (json_room){.bytes = json};
-  if (json != NULL) write_probe(probe, &room);
-  chat.json = json;
-  chat.json_bytes = room.size_bytes;
+  chat.json = json.bytes;
+  chat.json_bytes = json.size_bytes;
   chat.now_s = local_time_now_s();
   chat.has_now = true;
   chat.keeps_arguments = probe->is_list;
