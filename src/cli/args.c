@@ -8,7 +8,6 @@
 #include "base/decimal.h"
 #include "base/options.h"
 #include "base/text.h"
-#include "cli/command.h"
 #include "cli/nearest.h"
 
 args_option args_flag(const char *name, bool *value, const char *help) {
@@ -213,14 +212,14 @@ static const char *read_token(const char *text, int32_t *id) {
   return end;
 }
 
-static args_result parse_tokens(const args_option *option, const char *text) {
+static exit_code parse_tokens(const args_option *option, const char *text) {
   args_tokens *tokens = option->value;
   args_tokens_free(tokens);
   tokens->is_given = true;
   tokens->ids = malloc((strlen(text) / 2 + 1) * sizeof *tokens->ids);  // each id has a separator
   if (tokens->ids == NULL) {
     report("out of memory for %s", option->name);
-    return ARGS_LOST;
+    return EXIT_MEMORY;
   }
   const char *const spaces = " \n\t\r";
   const char *at = text + strspn(text, spaces);
@@ -229,7 +228,7 @@ static args_result parse_tokens(const args_option *option, const char *text) {
     const char *end = read_token(at, &tokens->ids[tokens->count]);
     if (end == NULL) {
       report("%s takes numbers separated by commas or spaces, not '%.20s'", option->name, at);
-      return ARGS_BAD;
+      return EXIT_USAGE;
     }
     tokens->count++;
     end += strspn(end, spaces);
@@ -237,7 +236,7 @@ static args_result parse_tokens(const args_option *option, const char *text) {
     at = end + has_comma;
     at += strspn(at, spaces);
   }
-  return ARGS_OK;
+  return EXIT_DONE;
 }
 
 void args_tokens_free(args_tokens *tokens) {
@@ -245,16 +244,16 @@ void args_tokens_free(args_tokens *tokens) {
   *tokens = (args_tokens){0};
 }
 
-static args_result result_of(bool is_taken) { return is_taken ? ARGS_OK : ARGS_BAD; }
+static exit_code result_of(bool is_taken) { return is_taken ? EXIT_DONE : EXIT_USAGE; }
 
-static args_result parse_value(const args_option *option, const char *text) {
+static exit_code parse_value(const args_option *option, const char *text) {
   switch (option->kind) {
     case ARGS_FLAG:
       *(bool *)option->value = true;
-      return ARGS_OK;
+      return EXIT_DONE;
     case ARGS_STRING:
       *(const char **)option->value = text;
-      return ARGS_OK;
+      return EXIT_DONE;
     case ARGS_STRINGS:
       return result_of(parse_strings(option, text));
     case ARGS_U32:
@@ -272,7 +271,7 @@ static args_result parse_value(const args_option *option, const char *text) {
     case ARGS_TOKENS:
       return parse_tokens(option, text);
   }
-  return ARGS_BAD;
+  return EXIT_USAGE;
 }
 
 static const args_option *find_option(const args_spec *spec, const char *name, size_t name_bytes) {
@@ -295,7 +294,7 @@ static void report_unknown(const args_spec *spec, const char *name, size_t name_
 }
 
 // Parses the option at argv[*at] and its value.
-static args_result parse_option(const args_spec *spec, int argc, char **argv, int *at) {
+static exit_code parse_option(const args_spec *spec, int argc, char **argv, int *at) {
   const char *argument = argv[*at];
   const bool is_long = argument[1] == '-';
   const char *equals = is_long ? strchr(argument, '=') : NULL;
@@ -303,17 +302,17 @@ static args_result parse_option(const args_spec *spec, int argc, char **argv, in
   const args_option *option = find_option(spec, argument, name_bytes);
   if (option == NULL) {
     report_unknown(spec, argument, name_bytes);
-    return ARGS_BAD;
+    return EXIT_USAGE;
   }
   if (option->kind == ARGS_FLAG) {
     if (equals == NULL) return parse_value(option, NULL);
     report("%s takes no value", option->name);
-    return ARGS_BAD;
+    return EXIT_USAGE;
   }
   if (equals != NULL) return parse_value(option, equals + 1);
   if (*at + 1 == argc) {
     report("%s needs a value: %s %s", option->name, option->name, option->value_name);
-    return ARGS_BAD;
+    return EXIT_USAGE;
   }
   return parse_value(option, argv[++*at]);
 }
@@ -326,8 +325,8 @@ static void report_missing(const args_spec *spec, size_t index) {
   report("%.*s is missing (usage: %s)", (int)strcspn(word, " "), word, spec->usage);
 }
 
-args_result args_parse(const args_spec *spec, int argc, char **argv,
-                       const char *positionals[ARGS_POSITIONALS_MAX]) {
+exit_code args_parse(const args_spec *spec, int argc, char **argv,
+                     const char *positionals[ARGS_POSITIONALS_MAX]) {
   const char *unexpected = NULL;
   size_t count = 0;
   bool are_options_over = false;
@@ -344,17 +343,17 @@ args_result args_parse(const args_spec *spec, int argc, char **argv,
       are_options_over = true;
     } else if (strcmp(argument, "--help") == 0 || strcmp(argument, "-h") == 0) {
       print_usage(spec);
-      return ARGS_HELP;
+      return output_end();
     } else {
-      const args_result taken = parse_option(spec, argc, argv, &at);
-      if (taken != ARGS_OK) return taken;
+      const exit_code taken = parse_option(spec, argc, argv, &at);
+      if (taken != EXIT_DONE) return taken;
     }
   }
   if (unexpected != NULL) {
     report("unexpected argument '%s' (usage: %s)", unexpected, spec->usage);
-    return ARGS_BAD;
+    return EXIT_USAGE;
   }
-  if (count == spec->positional_count) return ARGS_OK;
+  if (count == spec->positional_count) return EXIT_NOT_YET;
   report_missing(spec, count);
-  return ARGS_BAD;
+  return EXIT_USAGE;
 }

@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "cli/command.h"
+
 enum { ARGS_STRINGS_MAX = 16, ARGS_POSITIONALS_MAX = 4 };
 
 typedef struct args_strings {
@@ -70,15 +72,10 @@ typedef struct args_spec {
   size_t positional_count;  // exactly this many
 } args_spec;
 
-typedef enum args_result {
-  ARGS_OK,
-  ARGS_HELP,  // --help was requested and printed: exit 0
-  ARGS_BAD,   // the message was printed: exit 2
-  ARGS_LOST   // memory ran out, and the message was printed: exit 4
-} args_result;
-
-args_result args_parse(const args_spec *spec, int argc, char **argv,
-                       const char *positionals[ARGS_POSITIONALS_MAX]);
+// Returns EXIT_NOT_YET if the command should run, otherwise its exit code: that of the printed
+// help, EXIT_USAGE or EXIT_MEMORY, after a message.
+exit_code args_parse(const args_spec *spec, int argc, char **argv,
+                     const char *positionals[ARGS_POSITIONALS_MAX]);
 void args_tokens_free(args_tokens *tokens);
 
 #endif

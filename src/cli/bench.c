@@ -270,10 +270,8 @@ exit_code command_bench(int argc, char **argv) {
       7 + settings_list(&bench.model, SETTINGS_CTX | SETTINGS_KV | SETTINGS_TABLES, options + 7),
       1};
   const char *model[ARGS_POSITIONALS_MAX];
-  const args_result parsed = args_parse(&spec, argc, argv, model);
-  exit_code code = parsed == ARGS_LOST ? EXIT_MEMORY : EXIT_USAGE;
-  if (parsed == ARGS_HELP) code = output_end();
-  if (parsed == ARGS_OK) {
+  exit_code code = args_parse(&spec, argc, argv, model);
+  if (code == EXIT_NOT_YET) {
     bench_options chosen = bench;
     chosen.path = model[0];
     if (!chosen.threads.is_given) chosen.threads = (args_tokens){.ids = one_thread, .count = 1};

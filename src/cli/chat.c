@@ -194,8 +194,8 @@ exit_code command_chat(int argc, char **argv) {
   const args_spec spec = {"wick chat MODEL [-p TEXT] [options]",
                           "Chats with the model's chat template.", options, count, 1};
   const char *model[ARGS_POSITIONALS_MAX];
-  const args_result parsed = args_parse(&spec, argc, argv, model);
-  if (parsed != ARGS_OK) return parsed == ARGS_HELP ? output_end() : EXIT_USAGE;
+  const exit_code parsed = args_parse(&spec, argc, argv, model);
+  if (parsed != EXIT_NOT_YET) return parsed;
   const exit_code code = sampling_finish(&given.sampling, &given.request.sampling);
   return code == EXIT_DONE ? chat_with(&given, model[0]) : code;
 }

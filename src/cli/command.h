@@ -10,6 +10,7 @@
 #include "wick.h"
 
 typedef enum exit_code {
+  EXIT_NOT_YET = -1,  // the command continues
   EXIT_DONE = 0,
   EXIT_USAGE = 2,  // a usage error, or a request that the model cannot handle
   EXIT_FILE = 3,   // an error in a file or in the model in it

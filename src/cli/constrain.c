@@ -90,8 +90,8 @@ exit_code command_constrain(int argc, char **argv) {
       "is invalid.",
       options, sizeof options / sizeof options[0], 0};
   const char *none[ARGS_POSITIONALS_MAX];
-  const args_result parsed = args_parse(&spec, argc, argv, none);
-  if (parsed != ARGS_OK) return parsed == ARGS_HELP ? output_end() : EXIT_USAGE;
+  const exit_code parsed = args_parse(&spec, argc, argv, none);
+  if (parsed != EXIT_NOT_YET) return parsed;
   wick_engine *engine = NULL;
   exit_code code = EXIT_DONE;
   if (given.model != NULL) code = model_open_vocabulary(given.model, NULL, &engine);

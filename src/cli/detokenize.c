@@ -45,22 +45,15 @@ exit_code command_detokenize(int argc, char **argv) {
                           "the vocabulary.",
                           options, sizeof options / sizeof options[0], 1};
   const char *model[ARGS_POSITIONALS_MAX];
-  const args_result parsed = args_parse(&spec, argc, argv, model);
-  exit_code code = parsed == ARGS_OK ? EXIT_DONE : EXIT_USAGE;
-  if (parsed == ARGS_LOST) code = EXIT_MEMORY;
-  if (parsed == ARGS_HELP) code = output_end();
-  if (parsed == ARGS_OK && !tokens.is_given) {
+  wick_engine *engine = NULL;
+  exit_code code = args_parse(&spec, argc, argv, model);
+  if (code == EXIT_NOT_YET && !tokens.is_given) {
     report("--tokens is missing (usage: %s)", spec.usage);
     code = EXIT_USAGE;
   }
-  wick_engine *engine = NULL;
-  if (parsed == ARGS_OK && code == EXIT_DONE) {
-    code = model_open_vocabulary(model[0], pre_tokenizer, &engine);
-  }
-  if (engine != NULL) {
-    code = decode(engine, &tokens, special);
-    model_close(engine);
-  }
+  if (code == EXIT_NOT_YET) code = model_open_vocabulary(model[0], pre_tokenizer, &engine);
+  if (engine != NULL) code = decode(engine, &tokens, special);
+  model_close(engine);
   args_tokens_free(&tokens);
   return code;
 }

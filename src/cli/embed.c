@@ -241,10 +241,8 @@ exit_code command_embed(int argc, char **argv) {
       "embeddings or scores.",
       options, 11 + settings_list(&given.model, SETTINGS_ALL | SETTINGS_TABLES, options + 11), 1};
   const char *model[ARGS_POSITIONALS_MAX];
-  const args_result parsed = args_parse(&spec, argc, argv, model);
-  exit_code code = parsed == ARGS_LOST ? EXIT_MEMORY : EXIT_USAGE;
-  if (parsed == ARGS_HELP) code = output_end();
-  if (parsed == ARGS_OK) code = run_embed(&given, model[0]);
+  exit_code code = args_parse(&spec, argc, argv, model);
+  if (code == EXIT_NOT_YET) code = run_embed(&given, model[0]);
   args_tokens_free(&given.tokens);
   return code;
 }
@@ -263,8 +261,8 @@ exit_code command_rerank(int argc, char **argv) {
       "Prints scores and documents, best first.", options,
       4 + settings_list(&given.model, SETTINGS_ALL | SETTINGS_TABLES, options + 4), 1};
   const char *model[ARGS_POSITIONALS_MAX];
-  const args_result parsed = args_parse(&spec, argc, argv, model);
-  if (parsed != ARGS_OK) return parsed == ARGS_HELP ? output_end() : EXIT_USAGE;
+  const exit_code parsed = args_parse(&spec, argc, argv, model);
+  if (parsed != EXIT_NOT_YET) return parsed;
   if (given.query != NULL && given.texts.count != 0) return run_embed(&given, model[0]);
   report("%s is missing ('wick rerank --help')", given.query == NULL ? "--query" : "--document");
   return EXIT_USAGE;

@@ -343,8 +343,8 @@ exit_code command_embed_component(int argc, char **argv) {
   };
   const args_spec spec = {"wick embed-component MODEL -o FILE   (MODEL: one GGUF file)", NULL,
                           options, sizeof options / sizeof options[0], 1};
-  const args_result parsed = args_parse(&spec, argc, argv, &job.model);
-  if (parsed != ARGS_OK) return parsed == ARGS_HELP ? output_end() : EXIT_USAGE;
+  const exit_code parsed = args_parse(&spec, argc, argv, &job.model);
+  if (parsed != EXIT_NOT_YET) return parsed;
   if (job.out.path == NULL) {
     report("embed-component needs -o FILE");
     return EXIT_USAGE;

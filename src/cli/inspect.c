@@ -285,8 +285,8 @@ exit_code command_inspect(int argc, char **argv) {
                         options + 2),
       1};
   const char *model[ARGS_POSITIONALS_MAX];
-  const args_result parsed = args_parse(&spec, argc, argv, model);
-  if (parsed != ARGS_OK) return parsed == ARGS_HELP ? output_end() : EXIT_USAGE;
+  const exit_code parsed = args_parse(&spec, argc, argv, model);
+  if (parsed != EXIT_NOT_YET) return parsed;
 
   wick_config config;
   wick_engine *engine;

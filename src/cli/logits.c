@@ -102,10 +102,8 @@ exit_code command_logits(int argc, char **argv) {
       "Writes little-endian float32 [tokens, vocab]: row i holds the logits after token i.",
       options, count, 1};
   const char *model[ARGS_POSITIONALS_MAX];
-  const args_result parsed = args_parse(&spec, argc, argv, model);
-  exit_code code = parsed == ARGS_LOST ? EXIT_MEMORY : EXIT_USAGE;
-  if (parsed == ARGS_HELP) code = output_end();
-  if (parsed == ARGS_OK) code = run_logits(&given, model[0]);
+  exit_code code = args_parse(&spec, argc, argv, model);
+  if (code == EXIT_NOT_YET) code = run_logits(&given, model[0]);
   args_tokens_free(&given.tokens);
   return code;
 }

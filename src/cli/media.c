@@ -198,8 +198,8 @@ exit_code command_media(int argc, char **argv) {
       "\"width\" and \"height\". Recordings are WAV files or raw float32, 16 kHz.",
       options, count, 1};
   const char *model[ARGS_POSITIONALS_MAX];
-  const args_result parsed = args_parse(&spec, argc, argv, model);
-  if (parsed != ARGS_OK) return parsed == ARGS_HELP ? output_end() : EXIT_USAGE;
+  const exit_code parsed = args_parse(&spec, argc, argv, model);
+  if (parsed != EXIT_NOT_YET) return parsed;
   if (command.files.mmproj == NULL || command.parts_path == NULL) {
     report("%s is missing ('wick media --help')",
            command.files.mmproj == NULL ? "--mmproj" : "--parts");

@@ -302,7 +302,6 @@ exit_code command_perplexity(int argc, char **argv) {
       6 + settings_list(&given.model, SETTINGS_ALL | SETTINGS_TABLES | SETTINGS_PRE, options + 6),
       1};
   const char *model[ARGS_POSITIONALS_MAX];
-  const args_result parsed = args_parse(&spec, argc, argv, model);
-  if (parsed == ARGS_HELP) return output_end();
-  return parsed == ARGS_OK ? run_perplexity(&given, model[0]) : EXIT_USAGE;
+  const exit_code parsed = args_parse(&spec, argc, argv, model);
+  return parsed == EXIT_NOT_YET ? run_perplexity(&given, model[0]) : parsed;
 }

@@ -148,8 +148,8 @@ exit_code command_quantize(int argc, char **argv) {
       "wick quantize IN OUT TYPE   (IN: F32, F16 or BF16, or -; OUT: a file, or -)", types, options,
       sizeof options / sizeof options[0], 3};
   const char *given[ARGS_POSITIONALS_MAX];
-  const args_result parsed = args_parse(&spec, argc, argv, given);
-  if (parsed != ARGS_OK) return parsed == ARGS_HELP ? output_end() : EXIT_USAGE;
+  const exit_code parsed = args_parse(&spec, argc, argv, given);
+  if (parsed != EXIT_NOT_YET) return parsed;
   job.in = given[0];
   job.out.path = given[1];
   job.settings.mix = quantize_find_mix(given[2]);

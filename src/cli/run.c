@@ -182,8 +182,8 @@ exit_code command_run(int argc, char **argv) {
                           "Prints only the continuation, without the prompt.", options,
                           list_options(&run, options), 1};
   const char *model[ARGS_POSITIONALS_MAX];
-  const args_result parsed = args_parse(&spec, argc, argv, model);
-  if (parsed != ARGS_OK) return parsed == ARGS_HELP ? output_end() : EXIT_USAGE;
+  const exit_code parsed = args_parse(&spec, argc, argv, model);
+  if (parsed != EXIT_NOT_YET) return parsed;
 
   input_text prompt;
   exit_code code = sampling_finish(&run.sampling, &run.request.sampling);

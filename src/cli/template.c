@@ -124,8 +124,8 @@ exit_code command_template(int argc, char **argv) {
       "\"Hello\"}],\n\"tools\": [...], ...}. A GGUF file without tensors is enough.",
       options, sizeof options / sizeof options[0], 1};
   const char *model[ARGS_POSITIONALS_MAX];
-  const args_result parsed = args_parse(&spec, argc, argv, model);
-  if (parsed != ARGS_OK) return parsed == ARGS_HELP ? output_end() : EXIT_USAGE;
+  const exit_code parsed = args_parse(&spec, argc, argv, model);
+  if (parsed != EXIT_NOT_YET) return parsed;
 
   input_text input;
   exit_code code = input_read(given.text, given.path, model[0], &input);

@@ -313,9 +313,8 @@ exit_code lab_convoy(int argc, char **argv) {
       "arrive first, together.",
       options, 3 + serve_options_list(&job.common, options + 3), 1};
   const char *model[ARGS_POSITIONALS_MAX];
-  const args_result parsed = args_parse(&spec, argc, argv, model);
-  if (parsed == ARGS_HELP) return output_end();
-  if (parsed != ARGS_OK) return EXIT_USAGE;
+  const exit_code parsed = args_parse(&spec, argc, argv, model);
+  if (parsed != EXIT_NOT_YET) return parsed;
   job.common.path = model[0];
   static const char *const names[] = {"--long", "--short"};
   exit_code code = workload_check_rate((double)job.rate);

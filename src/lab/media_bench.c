@@ -179,8 +179,8 @@ exit_code lab_media(int argc, char **argv) {
                           "Measures the encoding of one tile of an image, or of a chunk of noise.",
                           options, sizeof options / sizeof options[0], 1};
   const char *given[ARGS_POSITIONALS_MAX];
-  const args_result parsed = args_parse(&spec, argc, argv, given);
-  if (parsed != ARGS_OK) return parsed == ARGS_HELP ? output_end() : EXIT_USAGE;
+  const exit_code parsed = args_parse(&spec, argc, argv, given);
+  if (parsed != EXIT_NOT_YET) return parsed;
   memory_init(&bench.memory, 0, platform_alloc, platform_free);
   exit_code code = gguf_file_open(&bench.memory, given[0], &bench.file);
   if (code == EXIT_DONE && (prepare(&bench) != WICK_OK || measure(&bench) != WICK_OK)) {

@@ -299,8 +299,8 @@ exit_code lab_mmproj(int argc, char **argv) {
   const args_spec spec = {"wick-lab mmproj SHAPE TYPE OUT [options]   (TYPE: f32, f16, q8_0 ...)",
                           names, options, sizeof options / sizeof options[0], 3};
   const char *given[ARGS_POSITIONALS_MAX];
-  const args_result parsed = args_parse(&spec, argc, argv, given);
-  if (parsed != ARGS_OK) return parsed == ARGS_HELP ? output_end() : EXIT_USAGE;
+  const exit_code parsed = args_parse(&spec, argc, argv, given);
+  if (parsed != EXIT_NOT_YET) return parsed;
   const synth_mix *mix = synth_find_mix(given[1]);
   for (int i = 0; i < SHAPES_COUNT; i++) {
     if (strcmp(SHAPES[i].name, given[0]) == 0) job.shape = &SHAPES[i];

@@ -186,9 +186,8 @@ exit_code lab_saturation(int argc, char **argv) {
                           "Random tokens, greedy, no prefix cache, no speculation.", options,
                           2 + serve_options_list(&job.common, options + 2), 1};
   const char *model[ARGS_POSITIONALS_MAX];
-  const args_result parsed = args_parse(&spec, argc, argv, model);
-  if (parsed == ARGS_HELP) return output_end();
-  if (parsed != ARGS_OK) return EXIT_USAGE;
+  const exit_code parsed = args_parse(&spec, argc, argv, model);
+  if (parsed != EXIT_NOT_YET) return parsed;
   job.common.path = model[0];
   const exit_code code = workload_parse_group("--short", job.group_text, &job.requests, &job.class);
   return code == EXIT_DONE ? saturate(&job) : code;

@@ -215,9 +215,8 @@ exit_code lab_serve(int argc, char **argv) {
       "chat:0.7,short:0.2,long:0.1.",
       options, 5 + serve_options_list(&job.common, options + 5), 1};
   const char *model[ARGS_POSITIONALS_MAX];
-  const args_result parsed = args_parse(&spec, argc, argv, model);
-  if (parsed == ARGS_HELP) return output_end();
-  if (parsed != ARGS_OK) return EXIT_USAGE;
+  const exit_code parsed = args_parse(&spec, argc, argv, model);
+  if (parsed != EXIT_NOT_YET) return parsed;
   job.common.path = model[0];
   exit_code code = workload_check_rate((double)job.rate);
   if (code == EXIT_DONE) code = workload_parse_mix(job.mix_text, &job.mix);

@@ -152,8 +152,8 @@ exit_code command_synth(int argc, char **argv) {
   };
   const args_spec spec = {usage, names, options, sizeof options / sizeof options[0], 3};
   const char *given[ARGS_POSITIONALS_MAX];
-  const args_result parsed = args_parse(&spec, argc, argv, given);
-  if (parsed != ARGS_OK) return parsed == ARGS_HELP ? output_end() : EXIT_USAGE;
+  const exit_code parsed = args_parse(&spec, argc, argv, given);
+  if (parsed != EXIT_NOT_YET) return parsed;
   if (!find_names(&job, given[0], given[1])) return EXIT_USAGE;
   return write_file(&job, given[2]);
 }
