@@ -51,6 +51,5 @@ typedef struct itl_stats {
 // Computes the statistics. scratch: [count]. If count is 0: zeros and WICK_E_NODATA.
 // WICK_E_NONFINITE for a NaN.
 wick_status itl_stats_from(const double *gaps_ms, size_t count, double *scratch, itl_stats *out);
-// Whether the standard deviation is below the limit; false without data.
 
 #endif

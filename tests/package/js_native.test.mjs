@@ -432,7 +432,7 @@ describe('requests', () => {
     acts.request_submit = (_, at) => {
       const words = ints(at, layout.REQUEST_FIELDS);
       const word = (/** @type {keyof typeof layout} */ name) => words[any(layout)[name]];
-      assert.equal(text(word('REQUEST_TEXT'), word('REQUEST_TEXT_BYTES')), 'hi');
+      assert.equal(text(word('REQUEST_TEXT'), words[layout.REQUEST_TEXT + 1]), 'hi');
       const sampling = ints(word('REQUEST_SAMPLING'), layout.SAMPLING_FIELDS);
       const [count, biasAt] = [
         sampling[layout.SAMPLING_BIAS_COUNT],

@@ -588,11 +588,11 @@ describe('memory', () => {
     assert.deepEqual([...heap.readInts(byText[layout.REQUEST_STOP_BYTES], 2)], [1, 2]);
     assert.equal(byText[layout.REQUEST_GRAMMAR_KIND], 3);
     assert.equal(heap.readText(byText[layout.REQUEST_GRAMMAR], 5), '[ab]+');
-    assert.equal(byText[layout.REQUEST_GRAMMAR_BYTES], 5);
+    assert.equal(byText[layout.REQUEST_GRAMMAR + 1], 5);
     assert.equal(byText[layout.REQUEST_LIMITS_REASONING], 1);
     assert.equal(byText[layout.REQUEST_REASONING_TOKENS], 17);
     assert.equal(heap.readText(byText[layout.REQUEST_REASONING_ENDING], 7), '<think>');
-    assert.equal(byText[layout.REQUEST_REASONING_ENDING_BYTES], 7);
+    assert.equal(byText[layout.REQUEST_REASONING_ENDING + 1], 7);
     const words = heap.readInts(byText[layout.REQUEST_SAMPLING], layout.SAMPLING_FIELDS);
     const chain = new Float32Array(words.slice().buffer);
     const unset = Array.from(words.keys()).filter((at) => words[at] === 0);
@@ -624,7 +624,7 @@ describe('memory', () => {
       [7, 2, 3, 4, 5, 8, 30e6, 9, 10, 1, 1, 1, 1, 2, 1, 3, 6, 1, 2, 0, 0, 2, 1],
     );
     const named = configWords({ ...settings, preTokenizer: 'qwen2' }, passed);
-    assert.equal(named[layout.CONFIG_PRE_TOKENIZER_BYTES], 5);
+    assert.equal(named[layout.CONFIG_PRE_TOKENIZER + 1], 5);
     assert.equal(heap.readText(named[layout.CONFIG_PRE_TOKENIZER], 5), 'qwen2');
   });
 

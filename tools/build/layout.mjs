@@ -5,6 +5,7 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { engine, engineFlags, sampling } from '../../include/options.mjs';
 import { constants, filled, own, read, results } from '../../web/layout.mjs';
 import { optionFiles, optionParts, webTables } from './option_files.mjs';
 
@@ -145,6 +146,19 @@ function linesOfC() {
   ];
 }
 
+const tableFields = Object.keys({ ...engine, ...engineFlags, ...sampling });
+
+/**
+ * Whether JavaScript names the field: it fills the size after an address, and a table's fields after the first one, by their
+ * positions.
+ * @param {string[]} names of the record @param {number} index
+ */
+function isNamed(names, index) {
+  const [before, name] = [names[index - 1], names[index]];
+  const isInTable = tableFields.includes(before) && tableFields.includes(name);
+  return name !== `${before}_bytes` && !isInTable;
+}
+
 /** Contains only constants, which the bundler inlines. @returns {string[]} */
 function linesOfJs() {
   /** @param {string} name @param {number} value */
@@ -158,9 +172,11 @@ function linesOfJs() {
     ...Object.entries(filled).flatMap(([record, fields]) => [
       constant(`${bare(upper(record))}_FIELDS`, wordsOf(fields)),
       `export const ${bare(upper(record))}_KINDS = '${kindsOf(fields)}';`,
-      ...placesOf(fields).map(({ name, type, at }) =>
-        constant(`${bare(upper(record))}_${upper(name)}${type === 'f32' ? '_FLOAT' : ''}`, at),
-      ),
+      ...placesOf(fields)
+        .filter((_, index) => isNamed(Object.keys(fields), index))
+        .map(({ name, type, at }) =>
+          constant(`${bare(upper(record))}_${upper(name)}${type === 'f32' ? '_FLOAT' : ''}`, at),
+        ),
     ]),
     '',
     '// Records that JavaScript reads: their sizes and field offsets.',
