@@ -1,5 +1,4 @@
 // cli/constrain.c — checks strings against a grammar.
-#include <stdio.h>
 #include <string.h>
 
 #include "cli/args.h"
@@ -10,11 +9,6 @@ typedef struct constrain_options {
   const char *schema, *grammar, *regex, *choices, *model, *texts;
   bool one_spelling;
 } constrain_options;
-
-static void put_text(void *context, const char *bytes, size_t size_bytes) {
-  (void)context;
-  output_put(OUTPUT_TEXT, bytes, size_bytes);
-}
 
 // Reads the requested grammar; there must be exactly one.
 static exit_code read_grammar(const constrain_options *given, input_text *text,
@@ -44,8 +38,8 @@ static exit_code check(wick_constraint *constraint, const char *path) {
   wick_error error;
   const exit_code code = input_read(NULL, path, "", &texts);
   if (code != EXIT_DONE) return code;
-  const wick_status status =
-      wick_constraint_check(constraint, texts.bytes, texts.size_bytes, put_text, NULL, &error);
+  const wick_status status = wick_constraint_check(constraint, texts.bytes, texts.size_bytes,
+                                                   output_text_json, NULL, &error);
   input_free(&texts);
   if (status != WICK_OK) {
     output_end();

@@ -79,20 +79,15 @@ void ops_json(const op_records *ops, json_writer *json, const char *key) {
 
 // ---- Prometheus ----
 
-static void put_samples(const text_sink *to, const op_records *ops, const char *metric,
-                        uint64_t (*value_of)(const op_record *record)) {
+static void put_counter(const text_sink *to, const op_records *ops, const char *metric,
+                        const char *help, uint64_t (*value_of)(const op_record *record)) {
+  metrics_put(to, "# HELP %s %s\n# TYPE %s counter\n", metric, help, metric);
   for (int pass = 0; pass < PASS_COUNT; pass++) {
     for (int op = 0; op < OP_COUNT; op++) {
       metrics_put(to, "%s{pass=\"%s\",op=\"%s\"} %llu\n", metric, PASS_NAMES[pass], OP_NAMES[op],
                   (ull)value_of(&ops->records[pass][op]));
     }
   }
-}
-
-static void put_counter(const text_sink *to, const op_records *ops, const char *metric,
-                        const char *help, uint64_t (*value_of)(const op_record *record)) {
-  metrics_put(to, "# HELP %s %s\n# TYPE %s counter\n", metric, help, metric);
-  put_samples(to, ops, metric, value_of);
 }
 
 static uint64_t count_of(const op_record *record) { return record->latency.dispatches; }
