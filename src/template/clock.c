@@ -110,22 +110,20 @@ static size_t put_field(char out[FIELD_BYTES], const civil_time *time, char kind
 
 // Returns the expansion of a field that abbreviates several fields.
 static const char *compound_of(char kind) {
-  switch (kind) {
-    case 'F':
-      return "%Y-%m-%d";
-    case 'T':
-    case 'X':
-      return "%H:%M:%S";
-    case 'R':
-      return "%H:%M";
-    case 'D':
-    case 'x':
-      return "%m/%d/%y";
-    case 'c':
-      return "%a %b %e %H:%M:%S %Y";
-    default:
-      return NULL;
+  static const struct {
+    char kind;
+    const char *format;
+  } compounds[] = {{'F', "%Y-%m-%d"},
+                   {'T', "%H:%M:%S"},
+                   {'X', "%H:%M:%S"},
+                   {'R', "%H:%M"},
+                   {'D', "%m/%d/%y"},
+                   {'x', "%m/%d/%y"},
+                   {'c', "%a %b %e %H:%M:%S %Y"}};
+  for (size_t i = 0; i < sizeof compounds / sizeof *compounds; i++) {
+    if (compounds[i].kind == kind) return compounds[i].format;
   }
+  return NULL;
 }
 
 static void put_format(jinja_run *run, jinja_buffer *buffer, const char *format, size_t size_bytes,

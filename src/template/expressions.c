@@ -11,8 +11,7 @@ static uint32_t parse_unary(jinja_parser *parser, bool has_filters);
 // ---- constants ----
 
 static uint32_t const_node(jinja_parser *parser, jinja_value value) {
-  return jinja_add_node(parser,
-                        (jinja_node){.kind = NODE_CONST, .a = jinja_add_constant(parser, value)});
+  return JINJA_ADD_NODE(parser, .kind = NODE_CONST, .a = jinja_add_constant(parser, value));
 }
 
 // Reads up to `digits_max` digits in the given base. Returns the number of bytes read, or 0 if
@@ -148,8 +147,7 @@ static uint32_t parse_list(jinja_parser *parser) {
     if (!jinja_take_operator(parser, ',')) break;
   }
   jinja_want_operator(parser, ']', "unterminated list");
-  return jinja_add_node(parser,
-                        (jinja_node){.kind = NODE_LIST, .a = jinja_links_end(parser, &items)});
+  return JINJA_ADD_NODE(parser, .kind = NODE_LIST, .a = jinja_links_end(parser, &items));
 }
 
 static uint32_t parse_dict(jinja_parser *parser) {
@@ -162,8 +160,7 @@ static uint32_t parse_dict(jinja_parser *parser) {
     if (!jinja_take_operator(parser, ',')) break;
   }
   jinja_want_operator(parser, '}', "unterminated dict");
-  return jinja_add_node(parser,
-                        (jinja_node){.kind = NODE_DICT, .a = jinja_links_end(parser, &items)});
+  return JINJA_ADD_NODE(parser, .kind = NODE_DICT, .a = jinja_links_end(parser, &items));
 }
 
 static bool ends_tuple(const jinja_parser *parser) {
@@ -184,16 +181,14 @@ uint32_t jinja_parse_tuple(jinja_parser *parser, bool has_ternary) {
   }
   if (items.count == 0) jinja_parse_fail(parser, "an expression is expected");
   if (!has_comma && parser->status == WICK_OK) return items.items[0];
-  return jinja_add_node(parser,
-                        (jinja_node){.kind = NODE_TUPLE, .a = jinja_links_end(parser, &items)});
+  return JINJA_ADD_NODE(parser, .kind = NODE_TUPLE, .a = jinja_links_end(parser, &items));
 }
 
 static uint32_t parse_brackets(jinja_parser *parser) {
   if (jinja_take_operator(parser, ')')) {
     jinja_links none;
     jinja_links_begin(&none);
-    return jinja_add_node(parser,
-                          (jinja_node){.kind = NODE_TUPLE, .a = jinja_links_end(parser, &none)});
+    return JINJA_ADD_NODE(parser, .kind = NODE_TUPLE, .a = jinja_links_end(parser, &none));
   }
   const uint32_t inside = jinja_parse_tuple(parser, true);
   jinja_want_operator(parser, ')', "missing ')'");
@@ -219,7 +214,7 @@ static uint32_t parse_name(jinja_parser *parser) {
   }
   const uint32_t line = parser->token.line;
   const uint32_t name = jinja_want_name(parser);
-  return jinja_add_node(parser, (jinja_node){.kind = NODE_NAME, .line = line, .a = name});
+  return JINJA_ADD_NODE(parser, .kind = NODE_NAME, .line = line, .a = name);
 }
 
 static uint32_t parse_primary(jinja_parser *parser) {
@@ -305,28 +300,24 @@ static uint32_t parse_slice(jinja_parser *parser) {
     if (parts[0] == 0) jinja_parse_fail(parser, "an index is missing");
     return parts[0];
   }
-  return jinja_add_node(
-      parser,
-      (jinja_node){.kind = NODE_SLICE, .line = line, .a = parts[0], .b = parts[1], .c = parts[2]});
+  return JINJA_ADD_NODE(parser, .kind = NODE_SLICE, .line = line, .a = parts[0], .b = parts[1],
+                        .c = parts[2]);
 }
 
 static uint32_t parse_attribute(jinja_parser *parser, uint32_t object) {
   const uint32_t line = parser->token.line;
   if (parser->token.kind == TOKEN_INTEGER) {
     const uint32_t index = parse_number(parser);
-    return jinja_add_node(parser,
-                          (jinja_node){.kind = NODE_ITEM, .line = line, .a = object, .b = index});
+    return JINJA_ADD_NODE(parser, .kind = NODE_ITEM, .line = line, .a = object, .b = index);
   }
   const uint32_t name = jinja_want_name(parser);
-  return jinja_add_node(parser,
-                        (jinja_node){.kind = NODE_ATTRIBUTE, .line = line, .a = object, .b = name});
+  return JINJA_ADD_NODE(parser, .kind = NODE_ATTRIBUTE, .line = line, .a = object, .b = name);
 }
 
 static uint32_t parse_call(jinja_parser *parser, uint32_t callee) {
   const uint32_t line = parser->token.line;
   const uint32_t arguments = parse_arguments(parser);
-  return jinja_add_node(parser,
-                        (jinja_node){.kind = NODE_CALL, .line = line, .a = callee, .b = arguments});
+  return JINJA_ADD_NODE(parser, .kind = NODE_CALL, .line = line, .a = callee, .b = arguments);
 }
 
 static uint32_t parse_postfix(jinja_parser *parser, uint32_t node) {
@@ -336,8 +327,7 @@ static uint32_t parse_postfix(jinja_parser *parser, uint32_t node) {
       node = parse_attribute(parser, node);
     } else if (jinja_take_operator(parser, '[')) {
       const uint32_t index = parse_slice(parser);
-      node = jinja_add_node(parser,
-                            (jinja_node){.kind = NODE_ITEM, .line = line, .a = node, .b = index});
+      node = JINJA_ADD_NODE(parser, .kind = NODE_ITEM, .line = line, .a = node, .b = index);
     } else if (jinja_take_operator(parser, '(')) {
       node = parse_call(parser, node);
     } else {
@@ -362,9 +352,8 @@ uint32_t jinja_parse_filters(jinja_parser *parser, uint32_t input) {
     const uint32_t name = want_dotted_name(parser);
     const uint32_t arguments =
         jinja_take_operator(parser, '(') ? parse_arguments(parser) : no_arguments(parser, 0);
-    input = jinja_add_node(
-        parser,
-        (jinja_node){.kind = NODE_FILTER, .line = line, .a = input, .b = arguments, .c = name});
+    input = JINJA_ADD_NODE(parser, .kind = NODE_FILTER, .line = line, .a = input, .b = arguments,
+                           .c = name);
   } while (parser->status == WICK_OK && jinja_take_operator(parser, '|'));
   return input;
 }
@@ -397,10 +386,10 @@ static uint32_t parse_test(jinja_parser *parser, uint32_t node) {
   } else {
     arguments = no_arguments(parser, 0);
   }
-  node = jinja_add_node(
-      parser, (jinja_node){.kind = NODE_TEST, .line = line, .a = node, .b = arguments, .c = name});
+  node =
+      JINJA_ADD_NODE(parser, .kind = NODE_TEST, .line = line, .a = node, .b = arguments, .c = name);
   if (!is_negated) return node;
-  return jinja_add_node(parser, (jinja_node){.kind = NODE_NOT, .line = line, .a = node});
+  return JINJA_ADD_NODE(parser, .kind = NODE_NOT, .line = line, .a = node);
 }
 
 static uint32_t parse_filtered(jinja_parser *parser, uint32_t node) {
@@ -426,10 +415,10 @@ static uint32_t parse_unary(jinja_parser *parser, bool has_filters) {
     const uint32_t line = parser->token.line;
     if (jinja_take_operator(parser, '-')) {
       const uint32_t inner = parse_unary(parser, false);
-      node = jinja_add_node(parser, (jinja_node){.kind = NODE_NEGATE, .line = line, .a = inner});
+      node = JINJA_ADD_NODE(parser, .kind = NODE_NEGATE, .line = line, .a = inner);
     } else if (jinja_take_operator(parser, '+')) {
       const uint32_t inner = parse_unary(parser, false);
-      node = jinja_add_node(parser, (jinja_node){.kind = NODE_PLUS, .line = line, .a = inner});
+      node = JINJA_ADD_NODE(parser, .kind = NODE_PLUS, .line = line, .a = inner);
     } else {
       node = parse_primary(parser);
     }
@@ -474,9 +463,8 @@ static uint32_t parse_concat(jinja_parser *parser, uint32_t node) {
   while (jinja_take_operator(parser, '~')) {
     jinja_links_add(parser, &parts, parse_binary(parser, LEVEL_PRODUCT));
   }
-  return jinja_add_node(
-      parser,
-      (jinja_node){.kind = NODE_CONCAT, .line = line, .a = jinja_links_end(parser, &parts)});
+  return JINJA_ADD_NODE(parser, .kind = NODE_CONCAT, .line = line,
+                        .a = jinja_links_end(parser, &parts));
 }
 
 static uint32_t parse_binary(jinja_parser *parser, int level) {
@@ -492,9 +480,8 @@ static uint32_t parse_binary(jinja_parser *parser, int level) {
     const uint32_t op = parser->token.op, line = parser->token.line;
     jinja_next_token(parser);
     const uint32_t right = parse_binary(parser, found + 1);
-    node = jinja_add_node(
-        parser,
-        (jinja_node){.kind = NODE_BINARY, .op = (uint16_t)op, .line = line, .a = node, .b = right});
+    node = JINJA_ADD_NODE(parser, .kind = NODE_BINARY, .op = (uint16_t)op, .line = line, .a = node,
+                          .b = right);
   }
   return node;
 }
@@ -528,10 +515,8 @@ static uint32_t parse_comparison(jinja_parser *parser) {
     jinja_links_add(parser, &parts, parse_binary(parser, LEVEL_SUM));
   }
   if (parts.count == 0) return node;
-  return jinja_add_node(
-      parser,
-      (jinja_node){
-          .kind = NODE_COMPARE, .line = line, .a = node, .b = jinja_links_end(parser, &parts)});
+  return JINJA_ADD_NODE(parser, .kind = NODE_COMPARE, .line = line, .a = node,
+                        .b = jinja_links_end(parser, &parts));
 }
 
 static uint32_t parse_not(jinja_parser *parser) {
@@ -539,10 +524,9 @@ static uint32_t parse_not(jinja_parser *parser) {
   uint32_t count = 0;
   while (jinja_take_name(parser, "not")) count++;
   uint32_t node = parse_comparison(parser);
-  if (count > 0)
-    node = jinja_add_node(parser, (jinja_node){.kind = NODE_NOT, .line = line, .a = node});
+  if (count > 0) node = JINJA_ADD_NODE(parser, .kind = NODE_NOT, .line = line, .a = node);
   if (count > 0 && count % 2 == 0) {
-    node = jinja_add_node(parser, (jinja_node){.kind = NODE_NOT, .line = line, .a = node});
+    node = JINJA_ADD_NODE(parser, .kind = NODE_NOT, .line = line, .a = node);
   }
   return node;
 }
@@ -553,10 +537,9 @@ uint32_t jinja_parse_plain(jinja_parser *parser) {
     uint32_t all = parse_not(parser);
     while (jinja_take_name(parser, "and")) {
       const uint32_t right = parse_not(parser);
-      all = jinja_add_node(parser, (jinja_node){.kind = NODE_AND, .a = all, .b = right});
+      all = JINJA_ADD_NODE(parser, .kind = NODE_AND, .a = all, .b = right);
     }
-    any =
-        any == 0 ? all : jinja_add_node(parser, (jinja_node){.kind = NODE_OR, .a = any, .b = all});
+    any = any == 0 ? all : JINJA_ADD_NODE(parser, .kind = NODE_OR, .a = any, .b = all);
   } while (jinja_take_name(parser, "or"));
   return any;
 }
@@ -568,8 +551,7 @@ uint32_t jinja_parse_expression(jinja_parser *parser) {
     while (parser->status == WICK_OK && jinja_take_name(parser, "if")) {
       const uint32_t condition = jinja_parse_plain(parser);
       const uint32_t other = jinja_take_name(parser, "else") ? jinja_parse_expression(parser) : 0;
-      node = jinja_add_node(
-          parser, (jinja_node){.kind = NODE_CHOICE, .a = node, .b = condition, .c = other});
+      node = JINJA_ADD_NODE(parser, .kind = NODE_CHOICE, .a = node, .b = condition, .c = other);
     }
   }
   jinja_leave(parser);
@@ -589,7 +571,7 @@ static uint32_t parse_one_target(jinja_parser *parser, bool has_attribute) {
     jinja_want_operator(parser, ')', "missing ')'");
   } else {
     const uint32_t name = jinja_want_name(parser);
-    node = jinja_add_node(parser, (jinja_node){.kind = NODE_NAME, .a = name});
+    node = JINJA_ADD_NODE(parser, .kind = NODE_NAME, .a = name);
     if (has_attribute && jinja_take_operator(parser, '.')) node = parse_attribute(parser, node);
   }
   jinja_leave(parser);
@@ -606,6 +588,5 @@ uint32_t jinja_parse_target(jinja_parser *parser, bool has_attribute) {
          (parser->token.kind == TOKEN_NAME || jinja_is_operator(parser, '('))) {
     jinja_links_add(parser, &items, parse_one_target(parser, has_attribute));
   }
-  return jinja_add_node(parser,
-                        (jinja_node){.kind = NODE_TUPLE, .a = jinja_links_end(parser, &items)});
+  return JINJA_ADD_NODE(parser, .kind = NODE_TUPLE, .a = jinja_links_end(parser, &items));
 }

@@ -41,8 +41,7 @@ static uint32_t parse_if(jinja_parser *parser) {
     jinja_links_add(parser, &branches, parse_body(parser, ends + 2));
   }
   jinja_next_token(parser);  // endif
-  return jinja_add_node(parser,
-                        (jinja_node){.kind = NODE_IF, .a = jinja_links_end(parser, &branches)});
+  return JINJA_ADD_NODE(parser, .kind = NODE_IF, .a = jinja_links_end(parser, &branches));
 }
 
 static uint32_t parse_for(jinja_parser *parser) {
@@ -68,22 +67,19 @@ static uint32_t parse_for(jinja_parser *parser) {
   jinja_links_add(parser, &parts, other);
   jinja_links_add(parser, &parts, condition);
   jinja_links_add(parser, &parts, is_recursive);
-  return jinja_add_node(
-      parser,
-      (jinja_node){
-          .kind = NODE_FOR, .a = target, .b = iterable, .c = jinja_links_end(parser, &parts)});
+  return JINJA_ADD_NODE(parser, .kind = NODE_FOR, .a = target, .b = iterable,
+                        .c = jinja_links_end(parser, &parts));
 }
 
 static uint32_t parse_set(jinja_parser *parser) {
   const uint32_t target = jinja_parse_target(parser, true);
   if (jinja_take_operator(parser, '=')) {
     const uint32_t value = jinja_parse_tuple(parser, true);
-    return jinja_add_node(parser, (jinja_node){.kind = NODE_SET, .a = target, .b = value});
+    return JINJA_ADD_NODE(parser, .kind = NODE_SET, .a = target, .b = value);
   }
   const uint32_t filters = jinja_take_operator(parser, '|') ? jinja_parse_filters(parser, 0) : 0;
   const uint32_t body = parse_block(parser, "endset");
-  return jinja_add_node(parser,
-                        (jinja_node){.kind = NODE_SET_BLOCK, .a = target, .b = body, .c = filters});
+  return JINJA_ADD_NODE(parser, .kind = NODE_SET_BLOCK, .a = target, .b = body, .c = filters);
 }
 
 // Parses names with defaults; the opening bracket has been consumed.
@@ -115,8 +111,7 @@ static uint32_t parse_macro(jinja_parser *parser) {
   jinja_want_operator(parser, '(', "a macro has no brackets");
   const uint32_t parameters = parse_parameters(parser);
   const uint32_t body = parse_function_body(parser, "endmacro");
-  return jinja_add_node(parser,
-                        (jinja_node){.kind = NODE_MACRO, .a = name, .b = parameters, .c = body});
+  return JINJA_ADD_NODE(parser, .kind = NODE_MACRO, .a = name, .b = parameters, .c = body);
 }
 
 static uint32_t parse_call_block(jinja_parser *parser) {
@@ -129,14 +124,13 @@ static uint32_t parse_call_block(jinja_parser *parser) {
     jinja_parse_fail(parser, "a call block calls nothing");
   }
   const uint32_t body = parse_function_body(parser, "endcall");
-  return jinja_add_node(
-      parser, (jinja_node){.kind = NODE_CALL_BLOCK, .a = call, .b = parameters, .c = body});
+  return JINJA_ADD_NODE(parser, .kind = NODE_CALL_BLOCK, .a = call, .b = parameters, .c = body);
 }
 
 static uint32_t parse_filter_block(jinja_parser *parser) {
   const uint32_t filters = jinja_parse_filters(parser, 0);
   const uint32_t body = parse_block(parser, "endfilter");
-  return jinja_add_node(parser, (jinja_node){.kind = NODE_FILTER_BLOCK, .a = filters, .b = body});
+  return JINJA_ADD_NODE(parser, .kind = NODE_FILTER_BLOCK, .a = filters, .b = body);
 }
 
 static uint32_t parse_with(jinja_parser *parser) {
@@ -144,25 +138,29 @@ static uint32_t parse_with(jinja_parser *parser) {
   jinja_links_begin(&sets);
   while (parser->status == WICK_OK && parser->token.kind != TOKEN_TAG_END) {
     const uint32_t name = jinja_want_name(parser);
-    jinja_links_add(parser, &sets,
-                    jinja_add_node(parser, (jinja_node){.kind = NODE_NAME, .a = name}));
+    jinja_links_add(parser, &sets, JINJA_ADD_NODE(parser, .kind = NODE_NAME, .a = name));
     jinja_want_operator(parser, '=', "a with has a name without a value");
     jinja_links_add(parser, &sets, jinja_parse_expression(parser));
     if (!jinja_take_operator(parser, ',')) break;
   }
   const uint32_t links = jinja_links_end(parser, &sets);
   const uint32_t body = parse_block(parser, "endwith");
-  return jinja_add_node(parser, (jinja_node){.kind = NODE_WITH, .a = links, .b = body});
+  return JINJA_ADD_NODE(parser, .kind = NODE_WITH, .a = links, .b = body);
 }
 
-static uint32_t parse_loop_control(jinja_parser *parser, jinja_node_kind kind) {
+static uint32_t parse_break(jinja_parser *parser) {
   if (parser->loop_depth == 0) jinja_parse_fail(parser, "break or continue outside a loop");
-  return jinja_add_node(parser, (jinja_node){.kind = (uint16_t)kind});
+  return JINJA_ADD_NODE(parser, .kind = NODE_BREAK);
+}
+
+static uint32_t parse_continue(jinja_parser *parser) {
+  if (parser->loop_depth == 0) jinja_parse_fail(parser, "break or continue outside a loop");
+  return JINJA_ADD_NODE(parser, .kind = NODE_CONTINUE);
 }
 
 static uint32_t parse_do(jinja_parser *parser) {
   const uint32_t value = jinja_parse_tuple(parser, true);
-  return jinja_add_node(parser, (jinja_node){.kind = NODE_DO, .a = value});
+  return JINJA_ADD_NODE(parser, .kind = NODE_DO, .a = value);
 }
 
 // Parses a block after its opening tag.
@@ -172,32 +170,22 @@ static uint32_t parse_statement(jinja_parser *parser) {
     want_tag_end(parser);
     return body;
   }
-  uint32_t node = 0;
-  if (jinja_take_name(parser, "if")) {
-    node = parse_if(parser);
-  } else if (jinja_take_name(parser, "for")) {
-    node = parse_for(parser);
-  } else if (jinja_take_name(parser, "set")) {
-    node = parse_set(parser);
-  } else if (jinja_take_name(parser, "macro")) {
-    node = parse_macro(parser);
-  } else if (jinja_take_name(parser, "call")) {
-    node = parse_call_block(parser);
-  } else if (jinja_take_name(parser, "filter")) {
-    node = parse_filter_block(parser);
-  } else if (jinja_take_name(parser, "with")) {
-    node = parse_with(parser);
-  } else if (jinja_take_name(parser, "do")) {
-    node = parse_do(parser);
-  } else if (jinja_take_name(parser, "break")) {
-    node = parse_loop_control(parser, NODE_BREAK);
-  } else if (jinja_take_name(parser, "continue")) {
-    node = parse_loop_control(parser, NODE_CONTINUE);
-  } else {
-    jinja_parse_fail(parser, "an unknown tag");
+  static const struct {
+    const char *name;
+    uint32_t (*parse)(jinja_parser *parser);
+  } statements[] = {{"if", parse_if},           {"for", parse_for},
+                    {"set", parse_set},         {"macro", parse_macro},
+                    {"call", parse_call_block}, {"filter", parse_filter_block},
+                    {"with", parse_with},       {"do", parse_do},
+                    {"break", parse_break},     {"continue", parse_continue}};
+  for (size_t i = 0; i < sizeof statements / sizeof *statements; i++) {
+    if (!jinja_take_name(parser, statements[i].name)) continue;
+    const uint32_t node = statements[i].parse(parser);
+    want_tag_end(parser);
+    return node;
   }
-  want_tag_end(parser);
-  return node;
+  jinja_parse_fail(parser, "an unknown tag");
+  return 0;
 }
 
 static uint32_t parse_text(jinja_parser *parser) {
@@ -207,7 +195,7 @@ static uint32_t parse_text(jinja_parser *parser) {
                         token->end - token->begin, JINJA_MARK_TEMPLATE);
   const uint32_t constant =
       jinja_add_constant(parser, text == NULL ? JINJA_NOTHING : jinja_of_string(text));
-  const uint32_t node = jinja_add_node(parser, (jinja_node){.kind = NODE_TEXT, .a = constant});
+  const uint32_t node = JINJA_ADD_NODE(parser, .kind = NODE_TEXT, .a = constant);
   jinja_next_token(parser);
   return node;
 }
@@ -220,7 +208,7 @@ static uint32_t parse_output(jinja_parser *parser) {
     jinja_parse_fail(parser, "unexpected text after an expression");
   }
   jinja_next_token(parser);
-  return jinja_add_node(parser, (jinja_node){.kind = NODE_OUTPUT, .line = line, .a = value});
+  return JINJA_ADD_NODE(parser, .kind = NODE_OUTPUT, .line = line, .a = value);
 }
 
 static bool is_one_of(const jinja_parser *parser, const char *const *names) {
@@ -254,8 +242,7 @@ static uint32_t parse_body(jinja_parser *parser, const char *const *ends) {
     jinja_parse_fail(parser, "unterminated block");
   }
   jinja_leave(parser);
-  return jinja_add_node(parser,
-                        (jinja_node){.kind = NODE_BODY, .a = jinja_links_end(parser, &parts)});
+  return JINJA_ADD_NODE(parser, .kind = NODE_BODY, .a = jinja_links_end(parser, &parts));
 }
 
 wick_status jinja_parse(jinja_program *program, const char *source, uint32_t size_bytes,

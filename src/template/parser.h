@@ -23,6 +23,7 @@ wick_status jinja_parse(jinja_program *program, const char *source, uint32_t siz
 
 // ---- the tree (tree.c): 0 after a failure ----
 uint32_t jinja_add_node(jinja_parser *parser, jinja_node node);
+#define JINJA_ADD_NODE(parser, ...) jinja_add_node(parser, (jinja_node){__VA_ARGS__})
 // A list that is being built, initially on the C stack.
 enum { LINKS_ON_STACK = 16 };
 typedef struct jinja_links {
