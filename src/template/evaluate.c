@@ -185,12 +185,13 @@ static jinja_value recurse_loop(jinja_run *run, const jinja_loop *loop,
   return jinja_buffer_value(run, &buffer);
 }
 
-jinja_value jinja_call(jinja_run *run, jinja_value callee, const jinja_arguments *arguments) {
+static jinja_value call_value(jinja_run *run, jinja_value callee,
+                              const jinja_arguments *arguments) {
   switch (callee.kind) {
     case JINJA_METHOD:
-      return jinja_call_method(run, callee.method, arguments);
+      return jinja_invoke(run, callee.method->named, callee.method->self, arguments);
     case JINJA_FUNCTION:
-      return jinja_call_function(run, callee.function, arguments);
+      return jinja_invoke(run, callee.function, JINJA_NOTHING, arguments);
     case JINJA_MACRO:
       return jinja_call_macro(run, callee.macro, arguments);
     case JINJA_LOOP:
@@ -209,7 +210,7 @@ jinja_value jinja_evaluate_call(jinja_run *run, const jinja_node *node, const ji
     return JINJA_NOTHING;
   }
   run->line = node->line;
-  return jinja_call(run, callee, &arguments);
+  return call_value(run, callee, &arguments);
 }
 
 static jinja_value apply_filter(jinja_run *run, const jinja_node *node, jinja_value input) {

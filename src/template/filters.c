@@ -1,6 +1,6 @@
 // template/filters.c — filters for strings, numbers and single values. Source: the documentation of
 // Jinja 3.1, "List of Builtin Filters"; tojson and from_json as in transformers and others.
-#include "template/filters.h"
+#include "template/names.h"
 
 #include <string.h>
 
@@ -9,43 +9,38 @@
 
 jinja_value jinja_filter(jinja_run *run, const jinja_string *name, jinja_value input,
                          const jinja_arguments *arguments) {
-  static const jinja_filter_entry *const tables[] = {JINJA_TEXT_FILTERS, JINJA_LIST_FILTERS};
   if (!jinja_step(run, 1)) return JINJA_NOTHING;
-  for (size_t table = 0; table < sizeof tables / sizeof *tables; table++) {
-    for (const jinja_filter_entry *entry = tables[table]; entry->name != NULL; entry++) {
-      if (jinja_string_is(name, entry->name)) return entry->function(run, input, arguments);
-    }
-  }
+  const jinja_named *filter = jinja_find_named(JINJA_TEXT_FILTERS, name);
+  if (filter == NULL) filter = jinja_find_named(JINJA_LIST_FILTERS, name);
+  if (filter != NULL) return jinja_invoke(run, filter, input, arguments);
   return jinja_fail(run, WICK_E_UNSUPPORTED, "there is no filter named %.*s", (int)name->size_bytes,
                     name->bytes);
 }
 
 // ---- single values ----
 
-static jinja_value filter_default(jinja_run *run, jinja_value input,
-                                  const jinja_arguments *arguments) {
-  const jinja_value *otherwise = jinja_argument(arguments, 0, "default_value");
-  const bool also_false = jinja_bool_argument(arguments, 1, "boolean", false);
-  const bool is_missing = input.kind == JINJA_UNDEFINED || (also_false && !jinja_truth(input));
-  if (!is_missing) return input;
+static jinja_value filter_default(jinja_run *run, const jinja_invocation *call) {
+  const jinja_value *otherwise = jinja_argument(call, 0, "default_value");
+  const bool also_false = jinja_bool_argument(call, 1, "boolean", false);
+  const bool is_missing =
+      call->input.kind == JINJA_UNDEFINED || (also_false && !jinja_truth(call->input));
+  if (!is_missing) return call->input;
   return otherwise == NULL ? jinja_text_value(run, "") : *otherwise;
 }
 
-static jinja_value filter_attr(jinja_run *run, jinja_value input,
-                               const jinja_arguments *arguments) {
-  const jinja_string *name = jinja_string_argument(run, arguments, 0, "name");
+static jinja_value filter_attr(jinja_run *run, const jinja_invocation *call) {
+  const jinja_string *name = jinja_string_argument(run, call, 0, "name");
   if (name == NULL) return JINJA_NOTHING;
   // only attributes, not items
-  if (input.kind == JINJA_DICT) {
+  if (call->input.kind == JINJA_DICT) {
     jinja_value method;
-    return jinja_find_method(run, input, name, &method) ? method : JINJA_NOTHING;
+    return jinja_find_method(run, call->input, name, &method) ? method : JINJA_NOTHING;
   }
-  return jinja_get_attribute(run, input, name);
+  return jinja_get_attribute(run, call->input, name);
 }
 
-static jinja_value filter_length(jinja_run *run, jinja_value input,
-                                 const jinja_arguments *arguments) {
-  (void)arguments;
+static jinja_value filter_length(jinja_run *run, const jinja_invocation *call) {
+  const jinja_value input = call->input;
   switch (input.kind) {
     case JINJA_UNDEFINED:
       return jinja_int(0);
@@ -65,22 +60,16 @@ static jinja_value filter_length(jinja_run *run, jinja_value input,
   }
 }
 
-static jinja_value filter_string(jinja_run *run, jinja_value input,
-                                 const jinja_arguments *arguments) {
-  (void)arguments;
-  return jinja_of_string(jinja_text_of(run, input));
+static jinja_value filter_string(jinja_run *run, const jinja_invocation *call) {
+  return jinja_of_string(jinja_text_of(run, call->input));
 }
 
-static jinja_value filter_safe(jinja_run *run, jinja_value input,
-                               const jinja_arguments *arguments) {
-  (void)arguments;
-  return jinja_markup(run, jinja_of_string(jinja_text_of(run, input)));
+static jinja_value filter_safe(jinja_run *run, const jinja_invocation *call) {
+  return jinja_markup(run, jinja_of_string(jinja_text_of(run, call->input)));
 }
 
-static jinja_value filter_escape(jinja_run *run, jinja_value input,
-                                 const jinja_arguments *arguments) {
-  (void)arguments;
-  return jinja_escape(run, input);
+static jinja_value filter_escape(jinja_run *run, const jinja_invocation *call) {
+  return jinja_escape(run, call->input);
 }
 
 // ---- numbers ----
@@ -108,9 +97,10 @@ static jinja_value whole_of(jinja_run *run, double real) {
   return jinja_int((int64_t)real);
 }
 
-static jinja_value filter_int(jinja_run *run, jinja_value input, const jinja_arguments *arguments) {
-  const jinja_value *otherwise = jinja_argument(arguments, 0, "default");
-  const jinja_value *base = jinja_argument(arguments, 1, "base");
+static jinja_value filter_int(jinja_run *run, const jinja_invocation *call) {
+  const jinja_value input = call->input;
+  const jinja_value *otherwise = jinja_argument(call, 0, "default");
+  const jinja_value *base = jinja_argument(call, 1, "base");
   double real;
   const bool is_decimal = base == NULL || (base->kind == JINJA_INT && base->integer == 10);
   if (input.kind == JINJA_STRING && !is_decimal) {
@@ -135,9 +125,9 @@ static jinja_value filter_int(jinja_run *run, jinja_value input, const jinja_arg
   return otherwise == NULL ? jinja_int(0) : *otherwise;
 }
 
-static jinja_value filter_float(jinja_run *run, jinja_value input,
-                                const jinja_arguments *arguments) {
-  const jinja_value *otherwise = jinja_argument(arguments, 0, "default");
+static jinja_value filter_float(jinja_run *run, const jinja_invocation *call) {
+  const jinja_value input = call->input;
+  const jinja_value *otherwise = jinja_argument(call, 0, "default");
   double real;
   if (jinja_is_number(input)) return jinja_float(jinja_real_of(input));
   if (input.kind == JINJA_UNDEFINED) return jinja_fail_undefined(run, input);
@@ -147,8 +137,8 @@ static jinja_value filter_float(jinja_run *run, jinja_value input,
   return otherwise == NULL ? jinja_float(0) : *otherwise;
 }
 
-static jinja_value filter_abs(jinja_run *run, jinja_value input, const jinja_arguments *arguments) {
-  (void)arguments;
+static jinja_value filter_abs(jinja_run *run, const jinja_invocation *call) {
+  const jinja_value input = call->input;
   if (!jinja_is_number(input))
     return jinja_fail(run, WICK_E_FORMAT, "abs of a value that is not a number");
   if (input.kind == JINJA_FLOAT) return jinja_float(__builtin_fabs(input.real));
@@ -159,15 +149,14 @@ static jinja_value filter_abs(jinja_run *run, jinja_value input, const jinja_arg
   return jinja_binary(run, '-', jinja_int(0), input);
 }
 
-static jinja_value filter_round(jinja_run *run, jinja_value input,
-                                const jinja_arguments *arguments) {
-  const int64_t places = jinja_int_argument(run, arguments, 0, "precision", 0);
-  const jinja_value *method = jinja_argument(arguments, 1, "method");
-  if (!jinja_is_number(input) || places < 0 || places > DECIMAL_PLACES_MAX) {
+static jinja_value filter_round(jinja_run *run, const jinja_invocation *call) {
+  const int64_t places = jinja_int_argument(run, call, 0, "precision", 0);
+  const jinja_value *method = jinja_argument(call, 1, "method");
+  if (!jinja_is_number(call->input) || places < 0 || places > DECIMAL_PLACES_MAX) {
     return jinja_fail(run, WICK_E_FORMAT,
                       "round of a value that is not a number, or to too many places");
   }
-  double real = jinja_real_of(input);
+  double real = jinja_real_of(call->input);
   if (method != NULL && method->kind == JINJA_STRING &&
       !jinja_string_is(method->string, "common")) {
     double scale = 1;
@@ -184,41 +173,25 @@ static jinja_value filter_round(jinja_run *run, jinja_value input,
   jinja_step_float(run, real);
   const size_t size = decimal_write_fixed(text, real, (int)places);
   decimal_read_f64(text, size, &real);
-  return jinja_is_int(input) ? jinja_int((int64_t)real) : jinja_float(real);
+  return jinja_is_int(call->input) ? jinja_int((int64_t)real) : jinja_float(real);
 }
 
 // ---- strings ----
 
-static jinja_value filter_trim(jinja_run *run, jinja_value input,
-                               const jinja_arguments *arguments) {
-  const jinja_value *given = jinja_argument(arguments, 0, "chars");
+static jinja_value filter_trim(jinja_run *run, const jinja_invocation *call) {
+  const jinja_value *given = jinja_argument(call, 0, "chars");
   const bool has_set = given != NULL && given->kind == JINJA_STRING;
-  return jinja_strip(run, jinja_text_of(run, input), has_set ? given->string : NULL, true, true);
+  return jinja_strip(run, jinja_text_of(run, call->input), has_set ? given->string : NULL, true,
+                     true);
 }
 
-static jinja_value filter_upper(jinja_run *run, jinja_value input,
-                                const jinja_arguments *arguments) {
-  (void)arguments;
-  return jinja_change_case(run, jinja_text_of(run, input), CASE_UPPER);
-}
-
-static jinja_value filter_lower(jinja_run *run, jinja_value input,
-                                const jinja_arguments *arguments) {
-  (void)arguments;
-  return jinja_change_case(run, jinja_text_of(run, input), CASE_LOWER);
-}
-
-static jinja_value filter_capitalize(jinja_run *run, jinja_value input,
-                                     const jinja_arguments *arguments) {
-  (void)arguments;
-  return jinja_change_case(run, jinja_text_of(run, input), CASE_CAPITAL);
+static jinja_value filter_case(jinja_run *run, const jinja_invocation *call) {
+  return jinja_change_case(run, jinja_text_of(run, call->input), (jinja_case)call->how);
 }
 
 // Implements Jinja's title: words begin after white space, - ( { [ and <.
-static jinja_value filter_title(jinja_run *run, jinja_value input,
-                                const jinja_arguments *arguments) {
-  (void)arguments;
-  const jinja_string *text = jinja_text_of(run, input);
+static jinja_value filter_title(jinja_run *run, const jinja_invocation *call) {
+  const jinja_string *text = jinja_text_of(run, call->input);
   jinja_buffer buffer = {0};
   uint32_t begin = 0, size_bytes = 1;
   for (uint32_t at = 0; at <= text->size_bytes && run->status == WICK_OK; at += size_bytes) {
@@ -238,37 +211,34 @@ static jinja_value filter_title(jinja_run *run, jinja_value input,
 }
 
 // Converts any value to a string.
-static const jinja_string *text_argument(jinja_run *run, const jinja_arguments *arguments,
+static const jinja_string *text_argument(jinja_run *run, const jinja_invocation *call,
                                          uint32_t index, const char *name) {
-  const jinja_value *value = jinja_argument(arguments, index, name);
-  return value == NULL ? jinja_string_argument(run, arguments, index, name)
-                       : jinja_text_of(run, *value);
+  const jinja_value *value = jinja_argument(call, index, name);
+  return value == NULL ? jinja_string_argument(run, call, index, name) : jinja_text_of(run, *value);
 }
 
-static jinja_value filter_replace(jinja_run *run, jinja_value input,
-                                  const jinja_arguments *arguments) {
-  const jinja_string *from = text_argument(run, arguments, 0, "old");
-  const jinja_string *to = text_argument(run, arguments, 1, "new");
+static jinja_value filter_replace(jinja_run *run, const jinja_invocation *call) {
+  const jinja_string *from = text_argument(run, call, 0, "old");
+  const jinja_string *to = text_argument(run, call, 1, "new");
   if (from == NULL || to == NULL) return JINJA_NOTHING;
-  const int64_t count = jinja_int_argument(run, arguments, 2, "count", -1);
-  return jinja_replace(run, jinja_text_of(run, input), from, to, count);
+  const int64_t count = jinja_int_argument(run, call, 2, "count", -1);
+  return jinja_replace(run, jinja_text_of(run, call->input), from, to, count);
 }
 
-static jinja_value filter_format(jinja_run *run, jinja_value input,
-                                 const jinja_arguments *arguments) {
-  jinja_list *values = jinja_new_list(run, arguments->plain_count);
-  for (uint32_t i = 0; i < arguments->plain_count; i++) {
-    jinja_add_item(run, values, arguments->plain[i]);
+static jinja_value filter_format(jinja_run *run, const jinja_invocation *call) {
+  jinja_list *values = jinja_new_list(run, call->arguments->plain_count);
+  for (uint32_t i = 0; i < call->arguments->plain_count; i++) {
+    jinja_add_item(run, values, call->arguments->plain[i]);
   }
   jinja_dict *named = jinja_new_dict(run);
-  for (uint32_t i = 0; i < arguments->named_count; i++) {
-    jinja_put(run, named, jinja_of_string(arguments->names[i]), arguments->named[i]);
+  for (uint32_t i = 0; i < call->arguments->named_count; i++) {
+    jinja_put(run, named, jinja_of_string(call->arguments->names[i]), call->arguments->named[i]);
   }
   if (values == NULL || named == NULL) return JINJA_NOTHING;
-  const jinja_value given = arguments->named_count > 0
+  const jinja_value given = call->arguments->named_count > 0
                                 ? (jinja_value){.kind = JINJA_DICT, .dict = named}
                                 : (jinja_value){.kind = JINJA_TUPLE, .list = values};
-  return jinja_format_percent(run, jinja_text_of(run, input), given);
+  return jinja_format_percent(run, jinja_text_of(run, call->input), given);
 }
 
 // Returns the indentation of lines: a number of spaces or a string.
@@ -283,12 +253,11 @@ static const jinja_string *indent_of(jinja_run *run, const jinja_value *given, i
   return value.kind == JINJA_STRING ? value.string : NULL;
 }
 
-static jinja_value filter_indent(jinja_run *run, jinja_value input,
-                                 const jinja_arguments *arguments) {
-  const jinja_string *indent = indent_of(run, jinja_argument(arguments, 0, "width"), 4);
-  const bool has_first = jinja_bool_argument(arguments, 1, "first", false);
-  const bool has_blank = jinja_bool_argument(arguments, 2, "blank", false);
-  const jinja_string *text = jinja_text_of(run, input);
+static jinja_value filter_indent(jinja_run *run, const jinja_invocation *call) {
+  const jinja_string *indent = indent_of(run, jinja_argument(call, 0, "width"), 4);
+  const bool has_first = jinja_bool_argument(call, 1, "first", false);
+  const bool has_blank = jinja_bool_argument(call, 2, "blank", false);
+  const jinja_string *text = jinja_text_of(run, call->input);
   jinja_buffer buffer = {0};
   if (indent == NULL) return JINJA_NOTHING;
   for (uint32_t at = 0; at <= text->size_bytes && run->status == WICK_OK;) {
@@ -304,10 +273,8 @@ static jinja_value filter_indent(jinja_run *run, jinja_value input,
 }
 
 // Counts words, which are sequences of letters, digits and _, like Python's \w+.
-static jinja_value filter_wordcount(jinja_run *run, jinja_value input,
-                                    const jinja_arguments *arguments) {
-  (void)arguments;
-  const jinja_string *text = jinja_text_of(run, input);
+static jinja_value filter_wordcount(jinja_run *run, const jinja_invocation *call) {
+  const jinja_string *text = jinja_text_of(run, call->input);
   int64_t count = 0;
   bool is_inside = false;
   jinja_step_bytes(run, text->size_bytes);
@@ -321,17 +288,16 @@ static jinja_value filter_wordcount(jinja_run *run, jinja_value input,
   return jinja_int(count);
 }
 
-static jinja_value filter_truncate(jinja_run *run, jinja_value input,
-                                   const jinja_arguments *arguments) {
+static jinja_value filter_truncate(jinja_run *run, const jinja_invocation *call) {
   enum { LEEWAY = 5 };
   static const jinja_string dots = {.bytes = "...", .size_bytes = 3};
   static const jinja_string space = {.bytes = " ", .size_bytes = 1};
-  const jinja_string *text = jinja_text_of(run, input);
-  const int64_t length = jinja_int_argument(run, arguments, 0, "length", 255);
-  const bool cuts_words = jinja_bool_argument(arguments, 1, "killwords", false);
-  const jinja_value *given = jinja_argument(arguments, 2, "end");
+  const jinja_string *text = jinja_text_of(run, call->input);
+  const int64_t length = jinja_int_argument(run, call, 0, "length", 255);
+  const bool cuts_words = jinja_bool_argument(call, 1, "killwords", false);
+  const jinja_value *given = jinja_argument(call, 2, "end");
   const jinja_string *end = given != NULL && given->kind == JINJA_STRING ? given->string : &dots;
-  const int64_t leeway = jinja_int_argument(run, arguments, 3, "leeway", LEEWAY);
+  const int64_t leeway = jinja_int_argument(run, call, 3, "leeway", LEEWAY);
   jinja_step_bytes(run, (uint64_t)text->size_bytes + end->size_bytes);
   const int64_t kept = length - jinja_string_length(end);
   if (run->status != WICK_OK) return JINJA_NOTHING;
@@ -355,13 +321,12 @@ static const jinja_string *text_or_null(const jinja_value *value) {
   return value != NULL && value->kind == JINJA_STRING ? value->string : NULL;
 }
 
-static jinja_value filter_tojson(jinja_run *run, jinja_value input,
-                                 const jinja_arguments *arguments) {
-  const jinja_value *indent = jinja_argument(arguments, 1, "indent");
-  const jinja_value *separators = jinja_argument(arguments, 2, "separators");
+static jinja_value filter_tojson(jinja_run *run, const jinja_invocation *call) {
+  const jinja_value *indent = jinja_argument(call, 1, "indent");
+  const jinja_value *separators = jinja_argument(call, 2, "separators");
   jinja_json_style style = {
-      .is_ascii = jinja_bool_argument(arguments, 0, "ensure_ascii", false),
-      .sorts_keys = jinja_bool_argument(arguments, 3, "sort_keys", false),
+      .is_ascii = jinja_bool_argument(call, 0, "ensure_ascii", false),
+      .sorts_keys = jinja_bool_argument(call, 3, "sort_keys", false),
   };
   if (indent != NULL && indent->kind != JINJA_NONE) style.indent = indent_of(run, indent, 0);
   if (separators != NULL && jinja_is_sequence(*separators) && separators->list->count == 2) {
@@ -369,13 +334,12 @@ static jinja_value filter_tojson(jinja_run *run, jinja_value input,
     style.key_separator = text_or_null(&separators->list->items[1]);
   }
   jinja_buffer buffer = {0};
-  jinja_write_json(run, &buffer, input, &style);
+  jinja_write_json(run, &buffer, call->input, &style);
   return jinja_buffer_value(run, &buffer);
 }
 
-static jinja_value filter_from_json(jinja_run *run, jinja_value input,
-                                    const jinja_arguments *arguments) {
-  (void)arguments;
+static jinja_value filter_from_json(jinja_run *run, const jinja_invocation *call) {
+  const jinja_value input = call->input;
   if (input.kind != JINJA_STRING) {
     return jinja_fail(run, WICK_E_FORMAT, "from_json of a value that is not a string");
   }
@@ -384,31 +348,31 @@ static jinja_value filter_from_json(jinja_run *run, jinja_value input,
   return jinja_read_json(run, input.string->bytes, input.string->size_bytes, mark);
 }
 
-const jinja_filter_entry JINJA_TEXT_FILTERS[] = {
-    {"abs", filter_abs},
-    {"attr", filter_attr},
-    {"capitalize", filter_capitalize},
-    {"count", filter_length},
-    {"d", filter_default},
-    {"default", filter_default},
-    {"e", filter_escape},
-    {"escape", filter_escape},
-    {"float", filter_float},
-    {"format", filter_format},
-    {"from_json", filter_from_json},
-    {"indent", filter_indent},
-    {"int", filter_int},
-    {"length", filter_length},
-    {"lower", filter_lower},
-    {"replace", filter_replace},
-    {"round", filter_round},
-    {"safe", filter_safe},
-    {"string", filter_string},
-    {"title", filter_title},
-    {"tojson", filter_tojson},
-    {"trim", filter_trim},
-    {"truncate", filter_truncate},
-    {"upper", filter_upper},
-    {"wordcount", filter_wordcount},
-    {NULL, NULL},
+const jinja_named JINJA_TEXT_FILTERS[] = {
+    {"abs", filter_abs, 0, 0},
+    {"attr", filter_attr, 0, 0},
+    {"capitalize", filter_case, CASE_CAPITAL, 0},
+    {"count", filter_length, 0, 0},
+    {"d", filter_default, 0, 0},
+    {"default", filter_default, 0, 0},
+    {"e", filter_escape, 0, 0},
+    {"escape", filter_escape, 0, 0},
+    {"float", filter_float, 0, 0},
+    {"format", filter_format, 0, 0},
+    {"from_json", filter_from_json, 0, 0},
+    {"indent", filter_indent, 0, 0},
+    {"int", filter_int, 0, 0},
+    {"length", filter_length, 0, 0},
+    {"lower", filter_case, CASE_LOWER, 0},
+    {"replace", filter_replace, 0, 0},
+    {"round", filter_round, 0, 0},
+    {"safe", filter_safe, 0, 0},
+    {"string", filter_string, 0, 0},
+    {"title", filter_title, 0, 0},
+    {"tojson", filter_tojson, 0, 0},
+    {"trim", filter_trim, 0, 0},
+    {"truncate", filter_truncate, 0, 0},
+    {"upper", filter_case, CASE_UPPER, 0},
+    {"wordcount", filter_wordcount, 0, 0},
+    {NULL, NULL, 0, 0},
 };

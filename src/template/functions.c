@@ -1,41 +1,22 @@
 // template/functions.c — global functions of Jinja and of transformers.
-#include "template/run.h"
-
-typedef enum function_id {
-  FUNCTION_DICT,
-  FUNCTION_NAMESPACE,
-  FUNCTION_RAISE,
-  FUNCTION_RANGE,
-  FUNCTION_STRFTIME
-} function_id;
-
-static const char *const FUNCTIONS[] = {"dict", "namespace", "raise_exception", "range",
-                                        "strftime_now"};
+#include "template/names.h"
 
 // The limit of Jinja's sandbox.
 enum { RANGE_MAX = 100000 };
 
-bool jinja_find_function(const jinja_string *name, jinja_value *function) {
-  for (uint32_t i = 0; i < sizeof FUNCTIONS / sizeof *FUNCTIONS; i++) {
-    if (!jinja_string_is(name, FUNCTIONS[i])) continue;
-    *function = (jinja_value){.kind = JINJA_FUNCTION, .function = i};
-    return true;
-  }
-  return false;
-}
-
-static void put_all(jinja_run *run, jinja_dict *dict, const jinja_dict *from) {
+void jinja_put_all(jinja_run *run, jinja_dict *dict, const jinja_dict *from) {
   for (uint32_t i = 0; i < from->count && run->status == WICK_OK; i++) {
     jinja_put(run, dict, from->entries[i].key, from->entries[i].value);
   }
 }
 
-static jinja_value make_dict(jinja_run *run, jinja_kind kind, const jinja_arguments *arguments) {
+static jinja_value make_dict(jinja_run *run, const jinja_invocation *call) {
+  const jinja_arguments *arguments = call->arguments;
   jinja_dict *dict = jinja_new_dict(run);
   for (uint32_t i = 0; i < arguments->plain_count && dict != NULL; i++) {
     const jinja_value from = arguments->plain[i];
     if (from.kind == JINJA_DICT) {
-      put_all(run, dict, from.dict);
+      jinja_put_all(run, dict, from.dict);
       continue;
     }
     if (from.kind == JINJA_UNDEFINED) return jinja_fail_undefined(run, from);
@@ -51,7 +32,7 @@ static jinja_value make_dict(jinja_run *run, jinja_kind kind, const jinja_argume
   for (uint32_t i = 0; i < arguments->named_count; i++) {
     jinja_put(run, dict, jinja_of_string(arguments->names[i]), arguments->named[i]);
   }
-  return dict == NULL ? JINJA_NOTHING : (jinja_value){.kind = kind, .dict = dict};
+  return dict == NULL ? JINJA_NOTHING : (jinja_value){.kind = (jinja_kind)call->how, .dict = dict};
 }
 
 jinja_value jinja_range(jinja_run *run, int64_t start, int64_t stop, int64_t step) {
@@ -76,12 +57,12 @@ jinja_value jinja_range(jinja_run *run, int64_t start, int64_t stop, int64_t ste
   return (jinja_value){.kind = JINJA_RANGE, .list = list};
 }
 
-static jinja_value make_range(jinja_run *run, const jinja_arguments *arguments) {
+static jinja_value make_range(jinja_run *run, const jinja_invocation *call) {
   int64_t bounds[3] = {0, 0, 1};
-  const uint32_t count = arguments->plain_count;
+  const uint32_t count = call->arguments->plain_count;
   if (count < 1 || count > 3) return jinja_fail(run, WICK_E_FORMAT, "range has 1 to 3 arguments");
   for (uint32_t i = 0; i < count; i++) {
-    const jinja_value bound = arguments->plain[i];
+    const jinja_value bound = call->arguments->plain[i];
     if (bound.kind != JINJA_INT && bound.kind != JINJA_BOOL) {
       return jinja_fail(run, WICK_E_FORMAT, "a bound of a range is not a whole number");
     }
@@ -90,28 +71,25 @@ static jinja_value make_range(jinja_run *run, const jinja_arguments *arguments) 
   return jinja_range(run, bounds[0], bounds[1], bounds[2]);
 }
 
-static jinja_value raise(jinja_run *run, const jinja_arguments *arguments) {
-  const jinja_value *reason = jinja_argument(arguments, 0, "message");
+static jinja_value raise(jinja_run *run, const jinja_invocation *call) {
+  const jinja_value *reason = jinja_argument(call, 0, "message");
   if (reason == NULL) return jinja_fail(run, WICK_E_ARG, "the template raised an exception");
   const jinja_string *text = jinja_text_of(run, *reason);
   return jinja_fail(run, WICK_E_ARG, "%.*s", (int)text->size_bytes, text->bytes);
 }
 
-jinja_value jinja_call_function(jinja_run *run, uint32_t function,
-                                const jinja_arguments *arguments) {
-  switch ((function_id)function) {
-    case FUNCTION_DICT:
-      return make_dict(run, JINJA_DICT, arguments);
-    case FUNCTION_NAMESPACE:
-      return make_dict(run, JINJA_NAMESPACE, arguments);
-    case FUNCTION_RAISE:
-      return raise(run, arguments);
-    case FUNCTION_RANGE:
-      return make_range(run, arguments);
-    case FUNCTION_STRFTIME: {
-      const jinja_string *format = jinja_string_argument(run, arguments, 0, "format");
-      return format == NULL ? JINJA_NOTHING : jinja_strftime(run, format);
-    }
-  }
-  return JINJA_NOTHING;
+static jinja_value format_now(jinja_run *run, const jinja_invocation *call) {
+  const jinja_string *format = jinja_string_argument(run, call, 0, "format");
+  return format == NULL ? JINJA_NOTHING : jinja_strftime(run, format);
+}
+
+static const jinja_named FUNCTIONS[] = {
+    {"dict", make_dict, JINJA_DICT, 0}, {"namespace", make_dict, JINJA_NAMESPACE, 0},
+    {"raise_exception", raise, 0, 0},   {"range", make_range, 0, 0},
+    {"strftime_now", format_now, 0, 0}, {NULL, NULL, 0, 0},
+};
+
+bool jinja_find_function(const jinja_string *name, jinja_value *function) {
+  *function = (jinja_value){.kind = JINJA_FUNCTION, .function = jinja_find_named(FUNCTIONS, name)};
+  return function->function != NULL;
 }

@@ -29,11 +29,12 @@ static void write_line(jinja_run *run, jinja_buffer *buffer, const jinja_json_st
   for (uint32_t i = 0; i < depth; i++) jinja_write_string(run, buffer, style->indent);
 }
 
-static void write_separator(jinja_run *run, jinja_buffer *buffer, const jinja_json_style *style,
-                            uint32_t depth) {
-  if (style->item_separator != NULL) {
+// Writes what precedes an item: a separator, unless it is the first, and the line break.
+static void begin_item(jinja_run *run, jinja_buffer *buffer, const jinja_json_style *style,
+                       uint32_t depth, bool is_first) {
+  if (!is_first && style->item_separator != NULL) {
     jinja_write_string(run, buffer, style->item_separator);
-  } else {
+  } else if (!is_first) {
     jinja_write_text(run, buffer, style->indent == NULL ? ", " : ",", JINJA_MARK_CONTENT);
   }
   write_line(run, buffer, style, depth);
@@ -46,40 +47,16 @@ static void write_json_list(jinja_run *run, jinja_buffer *buffer, const jinja_li
                             const jinja_json_style *style, uint32_t depth) {
   jinja_write(run, buffer, "[", 1, JINJA_MARK_CONTENT);
   for (uint32_t i = 0; i < list->count && run->status == WICK_OK; i++) {
-    if (i == 0) {
-      write_line(run, buffer, style, depth + 1);
-    } else {
-      write_separator(run, buffer, style, depth + 1);
-    }
+    begin_item(run, buffer, style, depth + 1, i == 0);
     write_at(run, buffer, list->items[i], style, depth + 1);
   }
   if (list->count > 0) write_line(run, buffer, style, depth);
   jinja_write(run, buffer, "]", 1, JINJA_MARK_CONTENT);
 }
 
-// Returns the indices of the entries sorted by key, using a merge sort whose runs double in length.
-static uint32_t *sort_keys(jinja_run *run, const jinja_dict *dict) {
-  uint32_t *order = jinja_take(run, dict->count * sizeof *order);
-  uint32_t *other = jinja_take(run, dict->count * sizeof *other);
-  if (order == NULL || other == NULL) return NULL;
-  for (uint32_t i = 0; i < dict->count; i++) order[i] = i;
-  for (uint32_t width = 1; width < dict->count; width *= 2) {
-    for (uint32_t low = 0; low < dict->count; low += 2 * width) {
-      uint32_t a = low, b = low + width, to = low;
-      const uint32_t a_end = b < dict->count ? b : dict->count;
-      const uint32_t b_end = b + width < dict->count ? b + width : dict->count;
-      while (a < a_end || b < b_end) {
-        const bool takes_b =
-            a >= a_end || (b < b_end && jinja_order(run, dict->entries[order[b]].key,
-                                                    dict->entries[order[a]].key) < 0);
-        other[to++] = takes_b ? order[b++] : order[a++];
-      }
-    }
-    uint32_t *const kept = order;
-    order = other;
-    other = kept;
-  }
-  return order;
+static int compare_keys(jinja_run *run, const void *dict, uint32_t a, uint32_t b) {
+  const jinja_entry *entries = ((const jinja_dict *)dict)->entries;
+  return jinja_order(run, entries[a].key, entries[b].key);
 }
 
 // Writes a key. A key that is not a string is written as a string.
@@ -96,15 +73,12 @@ static void write_key(jinja_run *run, jinja_buffer *buffer, jinja_value key,
 
 static void write_json_dict(jinja_run *run, jinja_buffer *buffer, const jinja_dict *dict,
                             const jinja_json_style *style, uint32_t depth) {
-  const uint32_t *order = style->sorts_keys ? sort_keys(run, dict) : NULL;
+  const uint32_t *order =
+      style->sorts_keys ? jinja_sort(run, dict->count, compare_keys, dict) : NULL;
   jinja_write(run, buffer, "{", 1, JINJA_MARK_CONTENT);
   for (uint32_t i = 0; i < dict->count && run->status == WICK_OK; i++) {
     const jinja_entry *entry = &dict->entries[order == NULL ? i : order[i]];
-    if (i == 0) {
-      write_line(run, buffer, style, depth + 1);
-    } else {
-      write_separator(run, buffer, style, depth + 1);
-    }
+    begin_item(run, buffer, style, depth + 1, i == 0);
     write_key(run, buffer, entry->key, style);
     if (style->key_separator != NULL) {
       jinja_write_string(run, buffer, style->key_separator);

@@ -47,7 +47,7 @@ struct jinja_macro {
 
 struct jinja_method {
   jinja_value self;
-  uint16_t id;
+  const jinja_named *named;
 };
 
 typedef enum jinja_flow { FLOW_GOES_ON, FLOW_BREAK, FLOW_CONTINUE } jinja_flow;
@@ -106,12 +106,9 @@ void jinja_put(jinja_run *run, jinja_dict *dict, jinja_value key, jinja_value va
 
 // ---- scopes and statements (statements.c) ----
 jinja_scope *jinja_new_scope(jinja_run *run, jinja_scope *parent);
-void jinja_set_variable(jinja_run *run, jinja_scope *scope, uint32_t name, jinja_value value);
 jinja_value jinja_get_variable(jinja_run *run, uint32_t name);
 void jinja_assign(jinja_run *run, uint32_t target, jinja_value value);
 jinja_flow jinja_execute(jinja_run *run, uint32_t node);
-// Renders a body to a string.
-jinja_value jinja_capture(jinja_run *run, uint32_t body, jinja_scope *scope);
 // Executes a loop. Returns how its else part ended, if that part ran.
 jinja_flow jinja_execute_loop(jinja_run *run, uint32_t node, jinja_value iterable, uint32_t depth0);
 jinja_value jinja_call_macro(jinja_run *run, const jinja_macro *macro,
@@ -122,7 +119,6 @@ jinja_value jinja_evaluate(jinja_run *run, uint32_t node);
 jinja_value jinja_evaluate_call(jinja_run *run, const jinja_node *node, const jinja_value *caller);
 // Applies a filter to the text of a block.
 jinja_value jinja_evaluate_filters(jinja_run *run, uint32_t node, jinja_value input);
-jinja_value jinja_call(jinja_run *run, jinja_value callee, const jinja_arguments *arguments);
 jinja_value jinja_get_attribute(jinja_run *run, jinja_value object, const jinja_string *name);
 jinja_value jinja_get_item(jinja_run *run, jinja_value object, jinja_value key);
 jinja_value jinja_get_slice(jinja_run *run, jinja_value object, const jinja_value parts[3]);
@@ -134,6 +130,11 @@ bool jinja_compare_is(jinja_run *run, uint32_t op, jinja_value a, jinja_value b)
 bool jinja_equal(jinja_run *run, jinja_value a, jinja_value b);
 // Returns a negative number, 0 or a positive number; fails for values that have no order.
 int jinja_order(jinja_run *run, jinja_value a, jinja_value b);
+// Returns the indices of `count` items in order, with equal items in their original order (a merge
+// sort with runs of doubling length); NULL after a failure.
+typedef int jinja_comparison(jinja_run *run, const void *context, uint32_t a, uint32_t b);
+uint32_t *jinja_sort(jinja_run *run, uint32_t count, jinja_comparison *compare,
+                     const void *context);
 // Fails unless Python can hash the value, so that a dict or `unique` can look it up.
 bool jinja_check_key(jinja_run *run, jinja_value value);
 bool jinja_contains(jinja_run *run, jinja_value container, jinja_value item);
@@ -141,7 +142,7 @@ bool jinja_contains(jinja_run *run, jinja_value container, jinja_value item);
 // failure.
 jinja_list *jinja_items_of(jinja_run *run, jinja_value value);
 
-// ---- names of filters, tests, functions, methods ----
+// ---- names of filters, tests, functions, methods (names.h) ----
 jinja_value jinja_filter(jinja_run *run, const jinja_string *name, jinja_value input,
                          const jinja_arguments *arguments);
 bool jinja_test(jinja_run *run, const jinja_string *name, jinja_value input,
@@ -150,22 +151,11 @@ bool jinja_test(jinja_run *run, const jinja_string *name, jinja_value input,
 bool jinja_find_function(const jinja_string *name, jinja_value *function);
 // Returns the numbers from `start` up to, but excluding, `stop`.
 jinja_value jinja_range(jinja_run *run, int64_t start, int64_t stop, int64_t step);
-jinja_value jinja_call_function(jinja_run *run, uint32_t function,
-                                const jinja_arguments *arguments);
 bool jinja_find_method(jinja_run *run, jinja_value self, const jinja_string *name,
                        jinja_value *method);
-jinja_value jinja_call_method(jinja_run *run, const jinja_method *method,
-                              const jinja_arguments *arguments);
-// Returns the argument at an index or with a name; NULL if it is missing.
-const jinja_value *jinja_argument(const jinja_arguments *arguments, uint32_t index,
-                                  const char *name);
-// Like jinja_argument, for an argument that must be a string: otherwise fails and returns NULL.
-const jinja_string *jinja_string_argument(jinja_run *run, const jinja_arguments *arguments,
-                                          uint32_t index, const char *name);
-int64_t jinja_int_argument(jinja_run *run, const jinja_arguments *arguments, uint32_t index,
-                           const char *name, int64_t otherwise);
-bool jinja_bool_argument(const jinja_arguments *arguments, uint32_t index, const char *name,
-                         bool otherwise);
+// Calls a function with a method's object or a filter's input.
+jinja_value jinja_invoke(jinja_run *run, const jinja_named *named, jinja_value input,
+                         const jinja_arguments *arguments);
 
 // ---- strings (buffer.c, strings.c) ----
 void jinja_write(jinja_run *run, jinja_buffer *buffer, const char *bytes, size_t size_bytes,

@@ -27,7 +27,7 @@ static jinja_variable *find_in_scope(const jinja_scope *scope, uint32_t name) {
   return NULL;
 }
 
-void jinja_set_variable(jinja_run *run, jinja_scope *scope, uint32_t name, jinja_value value) {
+static void set_variable(jinja_run *run, jinja_scope *scope, uint32_t name, jinja_value value) {
   if (!jinja_step(run, 1 + scope->count / STEP_BYTES)) return;
   jinja_variable *known = find_in_scope(scope, name);
   if (known != NULL) {
@@ -78,7 +78,7 @@ void jinja_assign(jinja_run *run, uint32_t target, jinja_value value) {
   const jinja_node *node = node_at(run, target);
   if (!jinja_step(run, 1)) return;
   if (node->kind == NODE_NAME) {
-    jinja_set_variable(run, run->scope, node->a, value);
+    set_variable(run, run->scope, node->a, value);
   } else if (node->kind == NODE_TUPLE) {
     assign_items(run, node, value);
   } else if (node->kind == NODE_ATTRIBUTE) {
@@ -95,7 +95,8 @@ void jinja_assign(jinja_run *run, uint32_t target, jinja_value value) {
 
 // ---- rendered bodies ----
 
-jinja_value jinja_capture(jinja_run *run, uint32_t body, jinja_scope *scope) {
+// Renders a body to a string.
+static jinja_value capture(jinja_run *run, uint32_t body, jinja_scope *scope) {
   if (scope == NULL) return JINJA_NOTHING;
   jinja_buffer buffer = {0};
   jinja_buffer *const out = run->out;
@@ -135,7 +136,7 @@ static void run_items(jinja_run *run, const jinja_node *node, uint32_t body, jin
   for (uint32_t i = 0; i < loop->items->count && run->status == WICK_OK; i++) {
     loop->index0 = i;
     scope->count = 0;  // variables of the previous iteration are dropped
-    jinja_set_variable(run, scope, run->program->name_loop, loop_value);
+    set_variable(run, scope, run->program->name_loop, loop_value);
     jinja_assign(run, node->a, loop->items->items[i]);
     if (jinja_execute(run, body) == FLOW_BREAK) break;
   }
@@ -200,13 +201,12 @@ static void bind_named(jinja_run *run, jinja_scope *scope, const uint32_t *links
   for (uint32_t i = 0; i < count; i++) {
     const jinja_string *name = arguments->names[i];
     if (jinja_string_equal(name, program->names[program->name_caller])) {
-      jinja_set_variable(run, scope, program->name_caller, arguments->named[i]);
+      set_variable(run, scope, program->name_caller, arguments->named[i]);
     } else if (!is_parameter(run, links, name)) {
       jinja_put(run, others, jinja_of_string(name), arguments->named[i]);
     }
   }
-  jinja_set_variable(run, scope, program->name_kwargs,
-                     (jinja_value){.kind = JINJA_DICT, .dict = others});
+  set_variable(run, scope, program->name_kwargs, (jinja_value){.kind = JINJA_DICT, .dict = others});
 }
 
 jinja_value jinja_call_macro(jinja_run *run, const jinja_macro *macro,
@@ -231,12 +231,12 @@ jinja_value jinja_call_macro(jinja_run *run, const jinja_macro *macro,
       value = jinja_evaluate(run, otherwise);
       run->scope = outer;
     }
-    jinja_set_variable(run, scope, name, value);
+    set_variable(run, scope, name, value);
   }
-  jinja_set_variable(run, scope, run->program->name_varargs,
-                     extra_arguments(run, arguments, links[0] / 2));
+  set_variable(run, scope, run->program->name_varargs,
+               extra_arguments(run, arguments, links[0] / 2));
   bind_named(run, scope, links, arguments);
-  return jinja_capture(run, macro->body, scope);
+  return capture(run, macro->body, scope);
 }
 
 static jinja_value make_macro(jinja_run *run, uint32_t name, const jinja_node *node) {
@@ -273,7 +273,7 @@ static jinja_flow execute_with(jinja_run *run, const jinja_node *node) {
   if (scope == NULL) return FLOW_GOES_ON;
   for (uint32_t i = 1; i < links[0] && run->status == WICK_OK; i += 2) {
     const jinja_value value = jinja_evaluate(run, links[i + 1]);
-    jinja_set_variable(run, scope, node_at(run, links[i])->a, value);
+    set_variable(run, scope, node_at(run, links[i])->a, value);
   }
   run->scope = scope;
   const jinja_flow flow = jinja_execute(run, node->b);
@@ -282,7 +282,7 @@ static jinja_flow execute_with(jinja_run *run, const jinja_node *node) {
 }
 
 static void execute_set_block(jinja_run *run, const jinja_node *node) {
-  const jinja_value text = jinja_capture(run, node->b, jinja_new_scope(run, run->scope));
+  const jinja_value text = capture(run, node->b, jinja_new_scope(run, run->scope));
   if (run->status != WICK_OK) return;
   const jinja_value value = jinja_evaluate_filters(run, node->c, text);
   if (run->status == WICK_OK) jinja_assign(run, node->a, value);
@@ -296,7 +296,7 @@ static void execute_call_block(jinja_run *run, const jinja_node *node) {
 }
 
 static void execute_filter_block(jinja_run *run, const jinja_node *node) {
-  const jinja_value text = jinja_capture(run, node->b, jinja_new_scope(run, run->scope));
+  const jinja_value text = capture(run, node->b, jinja_new_scope(run, run->scope));
   if (run->status != WICK_OK) return;
   const jinja_value value = jinja_evaluate_filters(run, node->a, text);
   if (run->status != WICK_OK) return;
@@ -335,7 +335,7 @@ static jinja_flow execute_node(jinja_run *run, uint32_t index, const jinja_node 
       execute_set_block(run, node);
       break;
     case NODE_MACRO:
-      jinja_set_variable(run, run->scope, node->a, make_macro(run, node->a, node));
+      set_variable(run, run->scope, node->a, make_macro(run, node->a, node));
       break;
     case NODE_CALL_BLOCK:
       execute_call_block(run, node);

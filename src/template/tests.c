@@ -1,85 +1,23 @@
 // template/tests.c — the tests after `is`. Source: the documentation of Jinja 3.1, "List of
 // Builtin Tests".
-#include "template/run.h"
-#include "text/unicode.h"
+#include "template/names.h"
 
-typedef enum test_id {
-  TEST_BOOLEAN,
-  TEST_CALLABLE,
-  TEST_CONTAINING,
-  TEST_DEFINED,
-  TEST_DIVISIBLE,
-  TEST_ESCAPED,
-  TEST_EVEN,
-  TEST_FALSE,
-  TEST_FLOAT,
-  TEST_IN,
-  TEST_INTEGER,
-  TEST_ITERABLE,
-  TEST_LOWER,
-  TEST_MAPPING,
-  TEST_NONE,
-  TEST_NUMBER,
-  TEST_ODD,
-  TEST_SAME,
-  TEST_SEQUENCE,
-  TEST_STRING,
-  TEST_TRUE,
-  TEST_UNDEFINED,
-  TEST_UPPER,
-  TEST_EQUAL,  // comparisons start here
-  TEST_UNEQUAL,
-  TEST_LESS,
-  TEST_LESS_EQUAL,
-  TEST_GREATER,
-  TEST_GREATER_EQUAL
-} test_id;
+static jinja_value is_of_kind(jinja_run *run, const jinja_invocation *call) {
+  (void)run;
+  return jinja_bool((call->how >> call->input.kind & 1) != 0);
+}
 
-static const struct {
-  const char *name;
-  test_id id;
-} TESTS[] = {
-    {"!=", TEST_UNEQUAL},
-    {"<", TEST_LESS},
-    {"<=", TEST_LESS_EQUAL},
-    {"==", TEST_EQUAL},
-    {">", TEST_GREATER},
-    {">=", TEST_GREATER_EQUAL},
-    {"boolean", TEST_BOOLEAN},
-    {"callable", TEST_CALLABLE},
-    {"contains", TEST_CONTAINING},
-    {"defined", TEST_DEFINED},
-    {"divisibleby", TEST_DIVISIBLE},
-    {"eq", TEST_EQUAL},
-    {"equalto", TEST_EQUAL},
-    {"escaped", TEST_ESCAPED},
-    {"even", TEST_EVEN},
-    {"false", TEST_FALSE},
-    {"float", TEST_FLOAT},
-    {"ge", TEST_GREATER_EQUAL},
-    {"greaterthan", TEST_GREATER},
-    {"gt", TEST_GREATER},
-    {"in", TEST_IN},
-    {"integer", TEST_INTEGER},
-    {"iterable", TEST_ITERABLE},
-    {"le", TEST_LESS_EQUAL},
-    {"lessthan", TEST_LESS},
-    {"lower", TEST_LOWER},
-    {"lt", TEST_LESS},
-    {"mapping", TEST_MAPPING},
-    {"ne", TEST_UNEQUAL},
-    {"none", TEST_NONE},
-    {"number", TEST_NUMBER},
-    {"odd", TEST_ODD},
-    {"sameas", TEST_SAME},
-    {"sequence", TEST_SEQUENCE},
-    {"string", TEST_STRING},
-    {"true", TEST_TRUE},
-    {"undefined", TEST_UNDEFINED},
-    {"upper", TEST_UPPER},
-};
+static jinja_value is_truth(jinja_run *run, const jinja_invocation *call) {
+  (void)run;
+  return jinja_bool(call->input.kind == JINJA_BOOL && call->input.truth == (call->how != 0));
+}
 
-static bool is_of_case(jinja_run *run, jinja_value value, jinja_case kind) {
+static jinja_value is_escaped(jinja_run *run, const jinja_invocation *call) {
+  (void)run;
+  return jinja_bool(call->input.kind == JINJA_STRING && call->input.string->is_markup);
+}
+
+bool jinja_is_of_case(jinja_run *run, jinja_value value, jinja_case kind) {
   const jinja_string *text = jinja_text_of(run, value);
   const jinja_value changed = jinja_change_case(run, text, kind);
   const jinja_value other =
@@ -88,103 +26,107 @@ static bool is_of_case(jinja_run *run, jinja_value value, jinja_case kind) {
          !jinja_string_equal(text, other.string);
 }
 
-static bool is_iterable(jinja_value value) {
-  return value.kind == JINJA_UNDEFINED || value.kind == JINJA_STRING || value.kind == JINJA_DICT ||
-         value.kind == JINJA_LOOP || jinja_is_sequence(value);
+static jinja_value is_of_case(jinja_run *run, const jinja_invocation *call) {
+  return jinja_bool(jinja_is_of_case(run, call->input, (jinja_case)call->how));
 }
 
-static bool divides(jinja_run *run, jinja_value value, jinja_value by) {
+static jinja_value divides(jinja_run *run, jinja_value value, jinja_value by) {
   const jinja_value rest = jinja_binary(run, '%', value, by);
-  return run->status == WICK_OK && !jinja_truth(rest);
+  return jinja_bool(run->status == WICK_OK && !jinja_truth(rest));
 }
 
-static bool is_same(jinja_run *run, jinja_value a, jinja_value b) {
-  if (a.kind != b.kind) return false;
-  if (jinja_is_sequence(a)) return a.list == b.list;
-  if (a.kind == JINJA_DICT) return a.dict == b.dict;
-  return jinja_equal(run, a, b);
+static jinja_value is_even(jinja_run *run, const jinja_invocation *call) {
+  return divides(run, call->input, jinja_int(2));
 }
 
-static bool compares(jinja_run *run, test_id id, jinja_value value, jinja_value other) {
-  static const uint32_t ops[] = {OP_EQUAL, OP_UNEQUAL, '<', OP_LESS_EQUAL, '>', OP_GREATER_EQUAL};
-  return jinja_compare_is(run, ops[id - TEST_EQUAL], value, other);
+static jinja_value is_odd(jinja_run *run, const jinja_invocation *call) {
+  const jinja_value rest = jinja_binary(run, '%', call->input, jinja_int(2));
+  return jinja_bool(jinja_equal(run, rest, jinja_int(1)));
 }
 
-// Evaluates tests that have an argument.
-static bool test_with(jinja_run *run, test_id id, jinja_value value,
-                      const jinja_arguments *arguments) {
-  if (arguments->plain_count == 0) {
-    jinja_fail(run, WICK_E_FORMAT, "a test needs an argument");
-    return false;
-  }
-  const jinja_value other = arguments->plain[0];
-  switch (id) {
-    case TEST_IN:
-      return jinja_contains(run, other, value);
-    case TEST_CONTAINING:
-      return jinja_contains(run, value, other);
-    case TEST_DIVISIBLE:
-      return divides(run, value, other);
-    case TEST_SAME:
-      return is_same(run, value, other);
-    default:
-      return compares(run, id, value, other);
-  }
+// ---- tests that need an argument ----
+
+static jinja_value other_of(jinja_run *run, const jinja_invocation *call) {
+  if (call->arguments->plain_count > 0) return call->arguments->plain[0];
+  return jinja_fail(run, WICK_E_FORMAT, "a test needs an argument");
 }
 
-static bool test_alone(jinja_run *run, test_id id, jinja_value value) {
-  switch (id) {
-    case TEST_BOOLEAN:
-      return value.kind == JINJA_BOOL;
-    case TEST_CALLABLE:
-      return value.kind >= JINJA_LOOP || value.kind == JINJA_UNDEFINED;  // like Jinja's Undefined
-    case TEST_DEFINED:
-      return value.kind != JINJA_UNDEFINED;
-    case TEST_ESCAPED:
-      return value.kind == JINJA_STRING && value.string->is_markup;
-    case TEST_EVEN:
-      return divides(run, value, jinja_int(2));
-    case TEST_ODD:
-      return jinja_equal(run, jinja_binary(run, '%', value, jinja_int(2)), jinja_int(1));
-    case TEST_FALSE:
-      return value.kind == JINJA_BOOL && !value.truth;
-    case TEST_FLOAT:
-      return value.kind == JINJA_FLOAT;
-    case TEST_INTEGER:
-      return value.kind == JINJA_INT || value.kind == JINJA_BIG;
-    case TEST_ITERABLE:
-      return is_iterable(value);
-    case TEST_LOWER:
-      return is_of_case(run, value, CASE_LOWER);
-    case TEST_MAPPING:
-      return value.kind == JINJA_DICT;
-    case TEST_NONE:
-      return value.kind == JINJA_NONE;
-    case TEST_NUMBER:
-      return jinja_is_number(value);
-    case TEST_SEQUENCE:
-      return is_iterable(value) && value.kind != JINJA_LOOP;
-    case TEST_STRING:
-      return value.kind == JINJA_STRING;
-    case TEST_TRUE:
-      return value.kind == JINJA_BOOL && value.truth;
-    case TEST_UNDEFINED:
-      return value.kind == JINJA_UNDEFINED;
-    default:
-      return is_of_case(run, value, CASE_UPPER);
-  }
+static jinja_value is_in(jinja_run *run, const jinja_invocation *call) {
+  return jinja_bool(jinja_contains(run, other_of(run, call), call->input));
 }
+
+static jinja_value contains(jinja_run *run, const jinja_invocation *call) {
+  return jinja_bool(jinja_contains(run, call->input, other_of(run, call)));
+}
+
+static jinja_value is_divisible(jinja_run *run, const jinja_invocation *call) {
+  return divides(run, call->input, other_of(run, call));
+}
+
+static jinja_value is_same(jinja_run *run, const jinja_invocation *call) {
+  const jinja_value a = call->input, b = other_of(run, call);
+  if (a.kind != b.kind) return jinja_bool(false);
+  if (jinja_is_sequence(a)) return jinja_bool(a.list == b.list);
+  if (a.kind == JINJA_DICT) return jinja_bool(a.dict == b.dict);
+  return jinja_bool(jinja_equal(run, a, b));
+}
+
+static jinja_value compares(jinja_run *run, const jinja_invocation *call) {
+  return jinja_bool(jinja_compare_is(run, call->how, call->input, other_of(run, call)));
+}
+
+#define KIND(name) (1u << JINJA_##name)
+#define ITERABLE \
+  (KIND(UNDEFINED) | KIND(STRING) | KIND(LIST) | KIND(TUPLE) | KIND(RANGE) | KIND(DICT))
+
+static const jinja_named TESTS[] = {
+    {"!=", compares, OP_UNEQUAL, 0},
+    {"<", compares, '<', 0},
+    {"<=", compares, OP_LESS_EQUAL, 0},
+    {"==", compares, OP_EQUAL, 0},
+    {">", compares, '>', 0},
+    {">=", compares, OP_GREATER_EQUAL, 0},
+    {"boolean", is_of_kind, KIND(BOOL), 0},
+    {"callable", is_of_kind,  // an undefined value is callable in Jinja, too
+     KIND(UNDEFINED) | KIND(LOOP) | KIND(MACRO) | KIND(FUNCTION) | KIND(METHOD), 0},
+    {"contains", contains, 0, 0},
+    {"defined", is_of_kind, ~KIND(UNDEFINED), 0},
+    {"divisibleby", is_divisible, 0, 0},
+    {"eq", compares, OP_EQUAL, 0},
+    {"equalto", compares, OP_EQUAL, 0},
+    {"escaped", is_escaped, 0, 0},
+    {"even", is_even, 0, 0},
+    {"false", is_truth, false, 0},
+    {"float", is_of_kind, KIND(FLOAT), 0},
+    {"ge", compares, OP_GREATER_EQUAL, 0},
+    {"greaterthan", compares, '>', 0},
+    {"gt", compares, '>', 0},
+    {"in", is_in, 0, 0},
+    {"integer", is_of_kind, KIND(INT) | KIND(BIG), 0},
+    {"iterable", is_of_kind, ITERABLE | KIND(LOOP), 0},
+    {"le", compares, OP_LESS_EQUAL, 0},
+    {"lessthan", compares, '<', 0},
+    {"lower", is_of_case, CASE_LOWER, 0},
+    {"lt", compares, '<', 0},
+    {"mapping", is_of_kind, KIND(DICT), 0},
+    {"ne", compares, OP_UNEQUAL, 0},
+    {"none", is_of_kind, KIND(NONE), 0},
+    {"number", is_of_kind, KIND(BOOL) | KIND(INT) | KIND(FLOAT) | KIND(BIG), 0},
+    {"odd", is_odd, 0, 0},
+    {"sameas", is_same, 0, 0},
+    {"sequence", is_of_kind, ITERABLE, 0},
+    {"string", is_of_kind, KIND(STRING), 0},
+    {"true", is_truth, true, 0},
+    {"undefined", is_of_kind, KIND(UNDEFINED), 0},
+    {"upper", is_of_case, CASE_UPPER, 0},
+    {NULL, NULL, 0, 0},
+};
 
 bool jinja_test(jinja_run *run, const jinja_string *name, jinja_value input,
                 const jinja_arguments *arguments) {
   if (!jinja_step(run, 1)) return false;
-  for (size_t i = 0; i < sizeof TESTS / sizeof *TESTS; i++) {
-    if (!jinja_string_is(name, TESTS[i].name)) continue;
-    const test_id id = TESTS[i].id;
-    const bool has_argument = id >= TEST_EQUAL || id == TEST_IN || id == TEST_CONTAINING ||
-                              id == TEST_DIVISIBLE || id == TEST_SAME;
-    return has_argument ? test_with(run, id, input, arguments) : test_alone(run, id, input);
-  }
+  const jinja_named *test = jinja_find_named(TESTS, name);
+  if (test != NULL) return jinja_truth(jinja_invoke(run, test, input, arguments));
   jinja_fail(run, WICK_E_UNSUPPORTED, "there is no test named %.*s", (int)name->size_bytes,
              name->bytes);
   return false;

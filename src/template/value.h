@@ -52,6 +52,7 @@ typedef struct jinja_dict jinja_dict;
 typedef struct jinja_loop jinja_loop;
 typedef struct jinja_macro jinja_macro;
 typedef struct jinja_method jinja_method;
+typedef struct jinja_named jinja_named;
 
 typedef struct jinja_value {
   jinja_kind kind;
@@ -66,7 +67,7 @@ typedef struct jinja_value {
     jinja_loop *loop;
     jinja_macro *macro;
     jinja_method *method;
-    uint32_t function;
+    const jinja_named *function;  // of names.h
   };
 } jinja_value;
 
