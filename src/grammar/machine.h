@@ -15,7 +15,6 @@ enum {
   MACHINE_DEPTH_MAX = 1000,      // nested return states
   MACHINE_PLACES_MAX = 8 << 10,  // states in a configuration, before and after closing
   MACHINE_DEAD = 0,              // the empty set
-  MACHINE_MARKS_MAX = 64,
 };
 
 typedef struct machine machine;

@@ -69,8 +69,8 @@ static member_says ask_member(schema_compiler *c, const schema_case *value, docu
     if (at->term != 0 && says.count < MEMBER_TERMS_MAX) says.terms[says.count++] = at->term;
   }
   for (const case_part *part = value->parts; part != NULL; part = part->previous) {
-    if (term_kind_of(part->term) != TERM_SCHEMA || says.count == MEMBER_TERMS_MAX) continue;
-    const uint32_t list = schema_keyword(c, term_node(part->term), "properties");
+    if (says.count == MEMBER_TERMS_MAX) break;
+    const uint32_t list = keyword_of(c, part, "properties");
     const uint32_t child = list == 0 ? 0 : document_member(&c->document, list, name);
     if (child != 0) says.terms[says.count++] = term_of(TERM_SCHEMA, child);
   }
@@ -135,8 +135,7 @@ static void add_part(schema_compiler *c, schema_case *value, const task *task) {
   if (part == NULL) return;
   *part = (case_part){task->term, task->scope, value->parts};
   value->parts = part;
-  if (term_kind_of(task->term) != TERM_SCHEMA) return;
-  const uint32_t list = schema_keyword(c, term_node(task->term), "properties");
+  const uint32_t list = keyword_of(c, part, "properties");
   for (const case_member *at = value->members; list != 0 && at != NULL; at = at->previous) {
     const bool is_said = at->is_required && document_member(&c->document, list, at->name) != 0;
     if (is_said) check_member(c, value, at->name);

@@ -4,45 +4,32 @@
 
 enum { SUBSETS_MAX = 4 };
 
-void schema_yes_ref(schema_compiler *c, expansion *x, uint32_t schema, uint32_t value) {
+void schema_yes_ref(schema_compiler *c, expansion *x, uint32_t value) {
   const uint32_t target = schema_resolve(c, value);
-  (void)schema;
   if (target != 0) schema_push_term(c, x, &x->todo, TERM_SCHEMA, target);
 }
 
-void schema_no_ref(schema_compiler *c, expansion *x, uint32_t schema, uint32_t value,
-                   const option **options) {
+void schema_no_ref(schema_compiler *c, expansion *x, uint32_t value) {
   const uint32_t target = schema_resolve(c, value);
-  (void)schema;
-  if (target != 0) schema_add_term(c, x, TERM_NOT, target, options);
+  if (target != 0) schema_add_term(c, x, TERM_NOT, target, x->options);
 }
 
-void schema_yes_all_of(schema_compiler *c, expansion *x, uint32_t schema, uint32_t list) {
-  (void)schema;
+void schema_yes_all_of(schema_compiler *c, expansion *x, uint32_t list) {
   for (uint32_t child = node_of(c, list)->first; child != 0; child = node_of(c, child)->next) {
     schema_push_term(c, x, &x->todo, TERM_SCHEMA, child);
   }
 }
 
-void schema_no_all_of(schema_compiler *c, expansion *x, uint32_t schema, uint32_t list,
-                      const option **options) {
-  (void)schema;
+void schema_no_all_of(schema_compiler *c, expansion *x, uint32_t list) {
   for (uint32_t child = node_of(c, list)->first; child != 0; child = node_of(c, child)->next) {
-    schema_add_term(c, x, TERM_NOT, child, options);
+    schema_add_term(c, x, TERM_NOT, child, x->options);
   }
-}
-
-static uint32_t child_of(const schema_compiler *c, uint32_t list, uint32_t index) {
-  uint32_t child = node_of(c, list)->first;
-  while (child != 0 && index-- > 0) child = node_of(c, child)->next;
-  return child;
 }
 
 // If it matters which schemas hold, all combinations are tried: the schemas that hold together
 // determine which members are evaluated.
-void schema_yes_any_of(schema_compiler *c, expansion *x, uint32_t schema, uint32_t list) {
+void schema_yes_any_of(schema_compiler *c, expansion *x, uint32_t list) {
   const option *options = NULL;
-  (void)schema;
   const uint32_t count = node_of(c, list)->count;
   const bool combines = x->scope != NULL && count <= SUBSETS_MAX;
   for (uint32_t set = 1; combines && set < 1u << count; set++) {
@@ -59,10 +46,8 @@ void schema_yes_any_of(schema_compiler *c, expansion *x, uint32_t schema, uint32
   schema_push_choice(c, x, options);
 }
 
-void schema_no_any_of(schema_compiler *c, expansion *x, uint32_t schema, uint32_t list,
-                      const option **options) {
-  (void)schema;
-  schema_add_terms(c, x, TERM_NOT, list, options);
+void schema_no_any_of(schema_compiler *c, expansion *x, uint32_t list) {
+  schema_add_terms(c, x, TERM_NOT, list, x->options);
 }
 
 // Returns the types of values that both schemas may allow.
@@ -89,9 +74,8 @@ static void push_not_other(schema_compiler *c, const expansion *x, uint32_t othe
   schema_push(c, tasks, (task){.kind = TASK_CHOICE, .options = options, .scope = x->scope});
 }
 
-void schema_yes_one_of(schema_compiler *c, expansion *x, uint32_t schema, uint32_t list) {
+void schema_yes_one_of(schema_compiler *c, expansion *x, uint32_t list) {
   const option *options = NULL;
-  (void)schema;
   for (uint32_t one = node_of(c, list)->first; one != 0; one = node_of(c, one)->next) {
     const task *tasks = NULL;
     for (uint32_t other = node_of(c, list)->first; other != 0; other = node_of(c, other)->next) {
@@ -104,35 +88,31 @@ void schema_yes_one_of(schema_compiler *c, expansion *x, uint32_t schema, uint32
   schema_push_choice(c, x, options);
 }
 
-void schema_no_one_of(schema_compiler *c, expansion *x, uint32_t schema, uint32_t list,
-                      const option **options) {
-  schema_no_any_of(c, x, schema, list, options);
+void schema_no_one_of(schema_compiler *c, expansion *x, uint32_t list) {
+  schema_no_any_of(c, x, list);
   for (uint32_t one = node_of(c, list)->first; one != 0; one = node_of(c, one)->next) {
     for (uint32_t other = node_of(c, one)->next; other != 0; other = node_of(c, other)->next) {
       const task *tasks = NULL;
       schema_push_term(c, x, &tasks, TERM_SCHEMA, one);
       schema_push_term(c, x, &tasks, TERM_SCHEMA, other);
-      schema_add_option(c, options, tasks);
+      schema_add_option(c, x->options, tasks);
     }
   }
 }
 
-void schema_yes_not(schema_compiler *c, expansion *x, uint32_t schema, uint32_t value) {
-  (void)schema;
+void schema_yes_not(schema_compiler *c, expansion *x, uint32_t value) {
   schema_push_term(c, x, &x->choices, TERM_NOT, value);
 }
 
-void schema_no_not(schema_compiler *c, expansion *x, uint32_t schema, uint32_t value,
-                   const option **options) {
-  (void)schema;
-  schema_add_term(c, x, TERM_SCHEMA, value, options);
+void schema_no_not(schema_compiler *c, expansion *x, uint32_t value) {
+  schema_add_term(c, x, TERM_SCHEMA, value, x->options);
 }
 
 // Handles "if" with "then" and "else"; `turned`: negated.
-static void condition(schema_compiler *c, expansion *x, uint32_t schema, uint32_t value,
-                      bool turned, const option **options) {
+static void condition(schema_compiler *c, expansion *x, uint32_t value, bool turned,
+                      const option **options) {
   for (int holds = 0; holds < 2; holds++) {
-    const uint32_t part = document_find(&c->document, schema, holds ? "then" : "else");
+    const uint32_t part = document_find(&c->document, x->schema, holds ? "then" : "else");
     const task *tasks = NULL;
     if (part == 0 && turned) continue;
     if (part != 0) schema_push_term(c, x, &tasks, turned ? TERM_NOT : TERM_SCHEMA, part);
@@ -141,28 +121,20 @@ static void condition(schema_compiler *c, expansion *x, uint32_t schema, uint32_
   }
 }
 
-void schema_yes_if(schema_compiler *c, expansion *x, uint32_t schema, uint32_t value) {
+void schema_yes_if(schema_compiler *c, expansion *x, uint32_t value) {
   const option *options = NULL;
-  const bool has_effect = document_find(&c->document, schema, "then") != 0 ||
-                          document_find(&c->document, schema, "else") != 0 || x->scope != NULL;
+  const bool has_effect = document_find(&c->document, x->schema, "then") != 0 ||
+                          document_find(&c->document, x->schema, "else") != 0 || x->scope != NULL;
   if (!has_effect) return;
-  condition(c, x, schema, value, false, &options);
+  condition(c, x, value, false, &options);
   schema_push_choice(c, x, options);
 }
 
-void schema_no_if(schema_compiler *c, expansion *x, uint32_t schema, uint32_t value,
-                  const option **options) {
-  condition(c, x, schema, value, true, options);
+void schema_no_if(schema_compiler *c, expansion *x, uint32_t value) {
+  condition(c, x, value, true, x->options);
 }
 
-void schema_refuse_keyword(schema_compiler *c, expansion *x, uint32_t schema, uint32_t value) {
+void schema_refuse_keyword(schema_compiler *c, expansion *x, uint32_t value) {
   (void)x;
-  (void)schema;
   schema_refuse(c, value, "this keyword");
-}
-
-void schema_no_keyword(schema_compiler *c, expansion *x, uint32_t schema, uint32_t value,
-                       const option **options) {
-  (void)options;
-  schema_refuse_keyword(c, x, schema, value);
 }

@@ -51,18 +51,32 @@ typedef struct expansion {
   schema_term term;         // the current term
   bool is_part;             // the term is among the parts
   uint32_t node;            // the node to report if the set is rejected
+  uint32_t schema;          // the node of the current schema, for its keywords
+  const option **options;   // for the keywords of a negated schema
 } expansion;
 
 static inline const json_node *node_of(const schema_compiler *c, uint32_t node) {
   return document_node(&c->document, node);
 }
 
-// Adds the requirement of a keyword. `schema` is the node of the schema, `value` the node of the
-// keyword's value.
-typedef void keyword_yes(schema_compiler *c, expansion *x, uint32_t schema, uint32_t value);
-// Adds one option for each way in which a value violates the keyword.
-typedef void keyword_no(schema_compiler *c, expansion *x, uint32_t schema, uint32_t value,
-                        const option **options);
+// Returns the item at an index of an array; 0: none.
+static inline uint32_t child_of(const schema_compiler *c, uint32_t list, uint32_t index) {
+  uint32_t child = node_of(c, list)->first;
+  while (child != 0 && index-- > 0) child = node_of(c, child)->next;
+  return child;
+}
+
+// Returns a keyword's node in the schema of a part; 0: none.
+static inline uint32_t keyword_of(const schema_compiler *c, const case_part *part,
+                                  const char *name) {
+  if (term_kind_of(part->term) != TERM_SCHEMA) return 0;
+  return schema_keyword(c, term_node(part->term), name);
+}
+
+// Functions for keywords. `value` is the node of the keyword's value. schema_yes_... adds the
+// keyword's requirement; schema_no_... adds one option to x->options for each way in which a value
+// violates the keyword.
+typedef void keyword_use(schema_compiler *c, expansion *x, uint32_t value);
 
 // ---- schema_tasks.c ----
 void schema_push(schema_compiler *c, const task **list, task made);
@@ -99,16 +113,16 @@ void schema_apply_const(schema_compiler *c, expansion *x, uint32_t node);
 void schema_apply_not_const(schema_compiler *c, expansion *x, uint32_t node);
 const dfa *schema_integers(schema_compiler *c);
 uint32_t schema_type_bits(schema_compiler *c, uint32_t node, bool *has_integer);
-keyword_yes schema_yes_enum, schema_yes_const, schema_yes_type;
-keyword_no schema_no_enum, schema_no_const, schema_no_type;
+keyword_use schema_yes_enum, schema_yes_const, schema_yes_type;
+keyword_use schema_no_enum, schema_no_const, schema_no_type;
 
 // ---- schema_scalars.c ----
-keyword_yes schema_yes_number, schema_yes_pattern, schema_yes_format, schema_yes_count;
-keyword_no schema_no_number, schema_no_pattern, schema_no_format, schema_no_count;
+keyword_use schema_yes_number, schema_yes_pattern, schema_yes_format, schema_yes_count;
+keyword_use schema_no_number, schema_no_pattern, schema_no_format, schema_no_count;
 
 // ---- schema_properties.c ----
-keyword_yes schema_yes_required, schema_yes_part, schema_yes_dependencies;
-keyword_no schema_no_required, schema_no_properties, schema_no_additional, schema_no_patterns,
+keyword_use schema_yes_required, schema_yes_part, schema_yes_dependencies;
+keyword_use schema_no_required, schema_no_properties, schema_no_additional, schema_no_patterns,
     schema_no_names, schema_no_unevaluated, schema_no_additional_items, schema_no_contains,
     schema_no_unique, schema_no_items, schema_no_dependencies;
 // Returns minContains or maxContains of a schema.
@@ -119,10 +133,10 @@ uint32_t schema_contains_count(schema_compiler *c, uint32_t schema, const char *
 const option *schema_choose_member(schema_compiler *c, const schema_case *value, const task *some);
 
 // ---- schema_combine.c ----
-keyword_yes schema_yes_ref, schema_yes_all_of, schema_yes_any_of, schema_yes_one_of, schema_yes_not,
+keyword_use schema_yes_ref, schema_yes_all_of, schema_yes_any_of, schema_yes_one_of, schema_yes_not,
     schema_yes_if, schema_refuse_keyword;
-keyword_no schema_no_ref, schema_no_all_of, schema_no_any_of, schema_no_one_of, schema_no_not,
-    schema_no_if, schema_no_keyword;
+keyword_use schema_no_ref, schema_no_all_of, schema_no_any_of, schema_no_one_of, schema_no_not,
+    schema_no_if;
 
 // ---- schema_keywords.c ----
 void schema_apply_schema(schema_compiler *c, expansion *x, uint32_t node);

@@ -26,17 +26,6 @@ static item_part read_part(const schema_compiler *c, const case_part *part) {
   return out;
 }
 
-static uint32_t child_of(const schema_compiler *c, uint32_t list, uint32_t index) {
-  uint32_t child = node_of(c, list)->first;
-  while (child != 0 && index-- > 0) child = node_of(c, child)->next;
-  return child;
-}
-
-static uint32_t keyword_of(const schema_compiler *c, const case_part *part, const char *name) {
-  if (term_kind_of(part->term) != TERM_SCHEMA) return 0;
-  return schema_keyword(c, term_node(part->term), name);
-}
-
 static bool is_evaluated(schema_compiler *c, const schema_case *value, const case_part *by,
                          uint32_t index) {
   for (const case_part *part = value->parts; part != NULL; part = part->previous) {

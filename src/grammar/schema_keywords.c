@@ -64,8 +64,8 @@ static const struct {
 
 typedef struct keyword {
   const char *name;
-  keyword_yes *yes;  // NULL: the keyword has no effect unless other keywords use it
-  keyword_no *no;
+  keyword_use *yes;  // NULL: the keyword has no effect unless other keywords use it
+  keyword_use *no;
   uint16_t since;  // the first dialect that has the keyword
   uint8_t shape;
 } keyword;
@@ -108,17 +108,17 @@ static const keyword KEYWORDS[] = {
     {"oneOf", schema_yes_one_of, schema_no_one_of, 0, SHAPE_LIST},
     {"not", schema_yes_not, schema_no_not, 0, SHAPE_SCHEMA},
     {"if", schema_yes_if, schema_no_if, 7, SHAPE_SCHEMA},
-    {"$dynamicRef", schema_refuse_keyword, schema_no_keyword, 2019, SHAPE_ANY},
-    {"$recursiveRef", schema_refuse_keyword, schema_no_keyword, 2019, SHAPE_ANY},
+    {"$dynamicRef", schema_refuse_keyword, schema_refuse_keyword, 2019, SHAPE_ANY},
+    {"$recursiveRef", schema_refuse_keyword, schema_refuse_keyword, 2019, SHAPE_ANY},
     // from ajv-formats
-    {"formatMinimum", schema_refuse_keyword, schema_no_keyword, 0, SHAPE_ANY},
-    {"formatMaximum", schema_refuse_keyword, schema_no_keyword, 0, SHAPE_ANY},
-    {"formatExclusiveMinimum", schema_refuse_keyword, schema_no_keyword, 0, SHAPE_ANY},
-    {"formatExclusiveMaximum", schema_refuse_keyword, schema_no_keyword, 0, SHAPE_ANY},
+    {"formatMinimum", schema_refuse_keyword, schema_refuse_keyword, 0, SHAPE_ANY},
+    {"formatMaximum", schema_refuse_keyword, schema_refuse_keyword, 0, SHAPE_ANY},
+    {"formatExclusiveMinimum", schema_refuse_keyword, schema_refuse_keyword, 0, SHAPE_ANY},
+    {"formatExclusiveMaximum", schema_refuse_keyword, schema_refuse_keyword, 0, SHAPE_ANY},
     // from draft 3
-    {"divisibleBy", schema_refuse_keyword, schema_no_keyword, 0, SHAPE_ANY},
-    {"extends", schema_refuse_keyword, schema_no_keyword, 0, SHAPE_ANY},
-    {"disallow", schema_refuse_keyword, schema_no_keyword, 0, SHAPE_ANY},
+    {"divisibleBy", schema_refuse_keyword, schema_refuse_keyword, 0, SHAPE_ANY},
+    {"extends", schema_refuse_keyword, schema_refuse_keyword, 0, SHAPE_ANY},
+    {"disallow", schema_refuse_keyword, schema_refuse_keyword, 0, SHAPE_ANY},
     {"then", NULL, NULL, 7, SHAPE_SCHEMA},
     {"else", NULL, NULL, 7, SHAPE_SCHEMA},
     {"minContains", NULL, NULL, 2019, SHAPE_COUNT},
@@ -267,15 +267,13 @@ static void apply_keywords(schema_compiler *c, expansion *x, uint32_t node,
   const json_kind kind = node_of(c, node)->kind;
   if (kind == (options == NULL ? JSON_FALSE : JSON_TRUE)) x->value.types = 0;
   if (kind == JSON_FALSE || kind == JSON_TRUE) return;
+  x->schema = node;
+  x->options = options;
   x->scope = options == NULL ? scope_of(c, x, node) : NULL;  // "not" evaluates no members or items
   for (uint32_t child = node_of(c, node)->first; child != 0; child = node_of(c, child)->next) {
     const keyword *keyword = find_keyword(c, node_of(c, child)->key);
     if (keyword == NULL || is_overridden(c, node, keyword)) continue;
-    if (options == NULL) {
-      keyword->yes(c, x, node, child);
-    } else {
-      keyword->no(c, x, node, child, options);
-    }
+    (options == NULL ? keyword->yes : keyword->no)(c, x, child);
     if (!work_is_ok(c->work)) return;
   }
   if (options != NULL) schema_push_choice(c, x, *options);

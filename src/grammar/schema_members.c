@@ -9,11 +9,6 @@ enum { TERMS_MAX = 256, GROUPS_MAX = 128, GRID_MAX = 200000, PART_STEPS = 40 };
 // earlier member; in any order, each member that has arrived is a return state.
 enum { OPTIONAL_MAX = 900, MEMBERS_ANY_ORDER_MAX = 700 };
 
-static uint32_t keyword_of(const schema_compiler *c, const case_part *part, const char *name) {
-  if (term_kind_of(part->term) != TERM_SCHEMA) return 0;
-  return schema_keyword(c, term_node(part->term), name);
-}
-
 // ---- patterns ----
 
 typedef struct name_patterns {

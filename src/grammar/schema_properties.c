@@ -3,8 +3,7 @@
 #include "grammar/numbers.h"
 #include "grammar/schema_expansion.h"
 
-void schema_yes_required(schema_compiler *c, expansion *x, uint32_t schema, uint32_t value) {
-  (void)schema;
+void schema_yes_required(schema_compiler *c, expansion *x, uint32_t value) {
   for (uint32_t child = node_of(c, value)->first; child != 0; child = node_of(c, child)->next) {
     schema_push_name(c, &x->todo, TASK_REQUIRE, node_of(c, child)->text, 0);
   }
@@ -12,22 +11,19 @@ void schema_yes_required(schema_compiler *c, expansion *x, uint32_t schema, uint
 
 // Adds the ways to violate "required". A required name that also has a schema in "properties" can
 // violate both in one way: it is missing, or its value does not match.
-void schema_no_required(schema_compiler *c, expansion *x, uint32_t schema, uint32_t value,
-                        const option **options) {
-  const uint32_t list = schema_keyword(c, schema, "properties");
-  (void)x;
+void schema_no_required(schema_compiler *c, expansion *x, uint32_t value) {
+  const uint32_t list = schema_keyword(c, x->schema, "properties");
   for (uint32_t child = node_of(c, value)->first; child != 0; child = node_of(c, child)->next) {
     const document_text name = node_of(c, child)->text;
     const uint32_t declared = list == 0 ? 0 : document_member(&c->document, list, name);
     const task *tasks = NULL;
     if (declared != 0 && !schema_is_true(c, declared)) continue;
     schema_push_name(c, &tasks, TASK_FORBID, name, 0);
-    schema_add_broken(c, tasks, TYPE_OBJECT, options);
+    schema_add_broken(c, tasks, TYPE_OBJECT, x->options);
   }
 }
 
-void schema_yes_part(schema_compiler *c, expansion *x, uint32_t schema, uint32_t value) {
-  (void)schema;
+void schema_yes_part(schema_compiler *c, expansion *x, uint32_t value) {
   (void)value;
   schema_push_part(c, x);
 }
@@ -40,18 +36,16 @@ static bool is_required(schema_compiler *c, uint32_t schema, document_text name)
   return child != 0;
 }
 
-void schema_no_properties(schema_compiler *c, expansion *x, uint32_t schema, uint32_t value,
-                          const option **options) {
-  (void)x;
+void schema_no_properties(schema_compiler *c, expansion *x, uint32_t value) {
   for (uint32_t child = node_of(c, value)->first; child != 0; child = node_of(c, child)->next) {
     const document_text name = node_of(c, child)->key;
     const task *tasks = NULL;
     if (schema_is_true(c, child)) continue;
     schema_push_name(c, &tasks, TASK_MEMBER, name, term_of(TERM_NOT, child));
-    if (!is_required(c, schema, name)) {
+    if (!is_required(c, x->schema, name)) {
       schema_push_name(c, &tasks, TASK_REQUIRE, name, 0);
     }
-    schema_add_broken(c, tasks, TYPE_OBJECT, options);
+    schema_add_broken(c, tasks, TYPE_OBJECT, x->options);
   }
 }
 
@@ -62,14 +56,13 @@ static void refuse_type(schema_compiler *c, const expansion *x, uint32_t value, 
 
 // Adds the way that a member with a name in a set violates a schema, or just exists if no value
 // satisfies the schema.
-static void add_some(schema_compiler *c, const expansion *x, const dfa *names, uint32_t schema,
-                     const option **options) {
+static void add_some(schema_compiler *c, const expansion *x, const dfa *names, uint32_t schema) {
   const task *tasks = NULL;
   if ((x->value.types & TYPE_OBJECT) == 0 || schema_is_true(c, schema)) return;
   const bool is_any = node_of(c, schema)->kind == JSON_FALSE;
   const schema_term term = is_any ? 0 : term_of(TERM_NOT, schema);
   schema_push(c, &tasks, (task){.kind = TASK_SOME, .set = names, .term = term});
-  schema_add_broken(c, tasks, TYPE_OBJECT, options);
+  schema_add_broken(c, tasks, TYPE_OBJECT, x->options);
 }
 
 // Returns the names that additionalProperties of a schema applies to.
@@ -90,39 +83,28 @@ static const dfa *additional_names(schema_compiler *c, uint32_t schema) {
   return schema_rest(c, TYPE_STRING, dfa_of_nfa(&known, start, end));
 }
 
-void schema_no_additional(schema_compiler *c, expansion *x, uint32_t schema, uint32_t value,
-                          const option **options) {
-  add_some(c, x, additional_names(c, schema), value, options);
+void schema_no_additional(schema_compiler *c, expansion *x, uint32_t value) {
+  add_some(c, x, additional_names(c, x->schema), value);
 }
 
-void schema_no_patterns(schema_compiler *c, expansion *x, uint32_t schema, uint32_t value,
-                        const option **options) {
-  (void)schema;
+void schema_no_patterns(schema_compiler *c, expansion *x, uint32_t value) {
   for (uint32_t child = node_of(c, value)->first; child != 0; child = node_of(c, child)->next) {
-    add_some(c, x, schema_pattern(c, node_of(c, child)->key), child, options);
+    add_some(c, x, schema_pattern(c, node_of(c, child)->key), child);
   }
 }
 
-void schema_no_names(schema_compiler *c, expansion *x, uint32_t schema, uint32_t value,
-                     const option **options) {
-  (void)schema;
+void schema_no_names(schema_compiler *c, expansion *x, uint32_t value) {
   if ((x->value.types & TYPE_OBJECT) == 0 || schema_is_true(c, value)) return;
-  add_some(c, x, schema_rest(c, TYPE_STRING, schema_names(c, value)), c->nothing, options);
+  add_some(c, x, schema_rest(c, TYPE_STRING, schema_names(c, value)), c->nothing);
 }
 
-void schema_no_unevaluated(schema_compiler *c, expansion *x, uint32_t schema, uint32_t value,
-                           const option **options) {
-  (void)schema;
-  (void)options;
+void schema_no_unevaluated(schema_compiler *c, expansion *x, uint32_t value) {
   if (schema_is_true(c, value)) return;
   refuse_type(c, x, value,
               text_is(node_of(c, value)->key, "unevaluatedItems") ? TYPE_ARRAY : TYPE_OBJECT);
 }
 
-void schema_no_unique(schema_compiler *c, expansion *x, uint32_t schema, uint32_t value,
-                      const option **options) {
-  (void)schema;
-  (void)options;
+void schema_no_unique(schema_compiler *c, expansion *x, uint32_t value) {
   if (node_of(c, value)->kind != JSON_FALSE) refuse_type(c, x, value, TYPE_ARRAY);
 }
 
@@ -135,24 +117,21 @@ uint32_t schema_contains_count(schema_compiler *c, uint32_t schema, const char *
 }
 
 // Adds the ways to violate the number of items: too few, or too many.
-void schema_no_contains(schema_compiler *c, expansion *x, uint32_t schema, uint32_t value,
-                        const option **options) {
-  (void)x;
-  const uint32_t least = schema_contains_count(c, schema, "minContains", 1);
-  const uint32_t most = schema_contains_count(c, schema, "maxContains", UINT32_MAX);
+void schema_no_contains(schema_compiler *c, expansion *x, uint32_t value) {
+  const uint32_t least = schema_contains_count(c, x->schema, "minContains", 1);
+  const uint32_t most = schema_contains_count(c, x->schema, "maxContains", UINT32_MAX);
   task made = {.kind = TASK_CONTAINS, .b = least - 1, .term = term_of(TERM_SCHEMA, value)};
   const task *few = NULL, *many = NULL;
   schema_push(c, &few, made);
-  if (least != 0) schema_add_broken(c, few, TYPE_ARRAY, options);
+  if (least != 0) schema_add_broken(c, few, TYPE_ARRAY, x->options);
   made.a = most + 1;
   made.b = UINT32_MAX;
   schema_push(c, &many, made);
-  if (most != UINT32_MAX) schema_add_broken(c, many, TYPE_ARRAY, options);
+  if (most != UINT32_MAX) schema_add_broken(c, many, TYPE_ARRAY, x->options);
 }
 
 // Adds the way that some item at or after an index violates a schema.
-static void add_some_item(schema_compiler *c, uint32_t from, uint32_t value,
-                          const option **options) {
+static void add_some_item(schema_compiler *c, const expansion *x, uint32_t from, uint32_t value) {
   const task *tasks = NULL;
   if (schema_is_true(c, value)) return;
   schema_push(c, &tasks,
@@ -162,21 +141,17 @@ static void add_some_item(schema_compiler *c, uint32_t from, uint32_t value,
                      .from = from,
                      .term = term_of(TERM_NOT, value)});
   schema_push_count(c, &tasks, TASK_ITEMS, from + 1, UINT32_MAX);
-  schema_add_broken(c, tasks, TYPE_ARRAY, options);
+  schema_add_broken(c, tasks, TYPE_ARRAY, x->options);
 }
 
-void schema_no_additional_items(schema_compiler *c, expansion *x, uint32_t schema, uint32_t value,
-                                const option **options) {
-  (void)x;
-  const json_node *list = node_of(c, document_find(&c->document, schema, "items"));
-  if (list->kind == JSON_ARRAY) add_some_item(c, list->count, value, options);
+void schema_no_additional_items(schema_compiler *c, expansion *x, uint32_t value) {
+  const json_node *list = node_of(c, document_find(&c->document, x->schema, "items"));
+  if (list->kind == JSON_ARRAY) add_some_item(c, x, list->count, value);
 }
 
 // Adds the ways to violate the items: one item violates the schema for its index, or some other
 // item violates the schema for the rest.
-void schema_no_items(schema_compiler *c, expansion *x, uint32_t schema, uint32_t value,
-                     const option **options) {
-  (void)x;
+void schema_no_items(schema_compiler *c, expansion *x, uint32_t value) {
   const json_node *at = node_of(c, value);
   for (uint32_t child = at->kind == JSON_ARRAY ? at->first : 0; child != 0;) {
     const uint32_t index = node_of(c, child)->index;
@@ -184,17 +159,15 @@ void schema_no_items(schema_compiler *c, expansion *x, uint32_t schema, uint32_t
     schema_push(c, &tasks,
                 (task){.kind = TASK_ITEM, .from = index, .term = term_of(TERM_NOT, child)});
     schema_push_count(c, &tasks, TASK_ITEMS, index + 1, UINT32_MAX);
-    schema_add_broken(c, tasks, TYPE_ARRAY, options);
+    schema_add_broken(c, tasks, TYPE_ARRAY, x->options);
     child = node_of(c, child)->next;
   }
-  const uint32_t prefix = schema_keyword(c, schema, "prefixItems");
-  if (at->kind != JSON_ARRAY) add_some_item(c, node_of(c, prefix)->count, value, options);
+  const uint32_t prefix = schema_keyword(c, x->schema, "prefixItems");
+  if (at->kind != JSON_ARRAY) add_some_item(c, x, node_of(c, prefix)->count, value);
 }
 
 // Adds the ways to violate a dependency: a member is present, and its dependency does not hold.
-void schema_no_dependencies(schema_compiler *c, expansion *x, uint32_t schema, uint32_t value,
-                            const option **options) {
-  (void)schema;
+void schema_no_dependencies(schema_compiler *c, expansion *x, uint32_t value) {
   for (uint32_t child = node_of(c, value)->first; child != 0; child = node_of(c, child)->next) {
     const json_node *at = node_of(c, child);
     const bool is_list = at->kind == JSON_ARRAY;
@@ -207,7 +180,7 @@ void schema_no_dependencies(schema_compiler *c, expansion *x, uint32_t schema, u
         schema_push_term(c, x, &tasks, TERM_NOT, one);
       }
       schema_push_name(c, &tasks, TASK_REQUIRE, at->key, 0);
-      schema_add_broken(c, tasks, TYPE_OBJECT, options);
+      schema_add_broken(c, tasks, TYPE_OBJECT, x->options);
     }
   }
 }
@@ -233,8 +206,7 @@ static void depend(schema_compiler *c, expansion *x, document_text name, uint32_
   schema_push_choice(c, x, options);
 }
 
-void schema_yes_dependencies(schema_compiler *c, expansion *x, uint32_t schema, uint32_t value) {
-  (void)schema;
+void schema_yes_dependencies(schema_compiler *c, expansion *x, uint32_t value) {
   for (uint32_t child = node_of(c, value)->first; child != 0; child = node_of(c, child)->next) {
     depend(c, x, node_of(c, child)->key, child);
   }

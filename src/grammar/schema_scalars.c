@@ -25,17 +25,16 @@ static const dfa *allowed_numbers(schema_compiler *c, uint32_t schema, uint32_t 
   return numbers_bounded(c->work, at->text, kind);
 }
 
-void schema_yes_number(schema_compiler *c, expansion *x, uint32_t schema, uint32_t value) {
+void schema_yes_number(schema_compiler *c, expansion *x, uint32_t value) {
   if ((x->value.types & TYPE_NUMBER) == 0) return;
-  const dfa *allowed = allowed_numbers(c, schema, value);
+  const dfa *allowed = allowed_numbers(c, x->schema, value);
   if (allowed != NULL) schema_restrict_numbers(c, &x->value, allowed);
 }
 
-void schema_no_number(schema_compiler *c, expansion *x, uint32_t schema, uint32_t value,
-                      const option **options) {
+void schema_no_number(schema_compiler *c, expansion *x, uint32_t value) {
   if ((x->value.types & TYPE_NUMBER) == 0) return;
-  const dfa *allowed = allowed_numbers(c, schema, value);
-  if (allowed != NULL) schema_add_rest(c, TYPE_NUMBER, allowed, options);
+  const dfa *allowed = allowed_numbers(c, x->schema, value);
+  if (allowed != NULL) schema_add_rest(c, TYPE_NUMBER, allowed, x->options);
 }
 
 // ---- strings ----
@@ -70,26 +69,22 @@ static format_kind find_format(schema_compiler *c, document_text name, format_le
   return kind;
 }
 
-void schema_yes_pattern(schema_compiler *c, expansion *x, uint32_t schema, uint32_t value) {
-  (void)schema;
+void schema_yes_pattern(schema_compiler *c, expansion *x, uint32_t value) {
   if ((x->value.types & TYPE_STRING) == 0) return;
   const dfa *allowed = schema_pattern(c, node_of(c, value)->text);
   if (allowed != NULL) schema_restrict_texts(c, &x->value, allowed);
 }
 
-void schema_no_pattern(schema_compiler *c, expansion *x, uint32_t schema, uint32_t value,
-                       const option **options) {
-  (void)schema;
+void schema_no_pattern(schema_compiler *c, expansion *x, uint32_t value) {
   if ((x->value.types & TYPE_STRING) == 0) return;
-  schema_add_rest(c, TYPE_STRING, schema_pattern(c, node_of(c, value)->text), options);
+  schema_add_rest(c, TYPE_STRING, schema_pattern(c, node_of(c, value)->text), x->options);
 }
 
-void schema_yes_format(schema_compiler *c, expansion *x, uint32_t schema, uint32_t value) {
+void schema_yes_format(schema_compiler *c, expansion *x, uint32_t value) {
   static const document_text LOW = {(const uint8_t *)"-2147483648", 11};
   static const document_text HIGH = {(const uint8_t *)"2147483647", 10};
   const json_node *at = node_of(c, value);
   const dfa *texts = NULL;
-  (void)schema;
   const format_kind kind = find_format(c, at->text, c->any ? FORMAT_EVERY : FORMAT_AGREED, &texts);
   if (kind == FORMAT_REFUSED && (x->value.types & TYPE_STRING) != 0) {
     schema_refuse(c, value, "this format");
@@ -105,15 +100,13 @@ void schema_yes_format(schema_compiler *c, expansion *x, uint32_t schema, uint32
   }
 }
 
-void schema_no_format(schema_compiler *c, expansion *x, uint32_t schema, uint32_t value,
-                      const option **options) {
+void schema_no_format(schema_compiler *c, expansion *x, uint32_t value) {
   const json_node *at = node_of(c, value);
   const dfa *texts = NULL;
-  (void)schema;
   if ((x->value.types & TYPE_STRING) == 0) return;
   const format_kind kind = find_format(c, at->text, FORMAT_AT_MOST, &texts);
   if (kind == FORMAT_REFUSED) schema_refuse(c, value, "this format");
-  if (kind == FORMAT_TEXTS) schema_add_rest(c, TYPE_STRING, texts, options);
+  if (kind == FORMAT_TEXTS) schema_add_rest(c, TYPE_STRING, texts, x->options);
 }
 
 // ---- counts ----
@@ -133,20 +126,16 @@ static task count_task(schema_compiler *c, uint32_t value, bool is_not, uint32_t
   return made;
 }
 
-void schema_yes_count(schema_compiler *c, expansion *x, uint32_t schema, uint32_t value) {
+void schema_yes_count(schema_compiler *c, expansion *x, uint32_t value) {
   uint32_t type;
-  (void)schema;
   schema_push(c, &x->todo, count_task(c, value, false, &type));
 }
 
-void schema_no_count(schema_compiler *c, expansion *x, uint32_t schema, uint32_t value,
-                     const option **options) {
+void schema_no_count(schema_compiler *c, expansion *x, uint32_t value) {
   uint32_t type;
   const task *tasks = NULL;
   const task made = count_task(c, value, true, &type);
-  (void)schema;
-  (void)x;
   if (made.b == UINT32_MAX && made.a == 0) return;  // at least 0: cannot be violated
   schema_push(c, &tasks, made);
-  schema_add_broken(c, tasks, type, options);
+  schema_add_broken(c, tasks, type, x->options);
 }

@@ -4,13 +4,15 @@
 
 // ---- values: const and enum ----
 
+// By json_kind.
+static const uint32_t TYPES[] = {TYPE_NULL,   TYPE_FALSE, TYPE_TRUE,  TYPE_NUMBER,
+                                 TYPE_STRING, TYPE_ARRAY, TYPE_OBJECT};
+
 static const dfa *text_set(schema_compiler *c, document_text text) {
   return dfa_of_text(c->work, text.bytes, text.size_bytes);
 }
 
 void schema_apply_const(schema_compiler *c, expansion *x, uint32_t node) {
-  static const uint32_t TYPES[] = {TYPE_NULL,   TYPE_FALSE, TYPE_TRUE,  TYPE_NUMBER,
-                                   TYPE_STRING, TYPE_ARRAY, TYPE_OBJECT};
   const json_node *at = node_of(c, node);
   x->value.types &= TYPES[at->kind];
   if (at->kind == JSON_NUMBER && (x->value.types & TYPE_NUMBER) != 0) {
@@ -22,8 +24,7 @@ void schema_apply_const(schema_compiler *c, expansion *x, uint32_t node) {
   if (at->kind == JSON_ARRAY || at->kind == JSON_OBJECT) schema_push_part(c, x);
 }
 
-static void differ_in_object(schema_compiler *c, const expansion *x, uint32_t node,
-                             const option **options) {
+static void differ_in_object(schema_compiler *c, uint32_t node, const option **options) {
   const task *more = NULL;
   schema_push_count(c, &more, TASK_MEMBERS, node_of(c, node)->count + 1, UINT32_MAX);
   schema_add_broken(c, more, TYPE_OBJECT, options);
@@ -36,7 +37,6 @@ static void differ_in_object(schema_compiler *c, const expansion *x, uint32_t no
     schema_push_name(c, &differs, TASK_REQUIRE, name, 0);
     schema_add_broken(c, differs, TYPE_OBJECT, options);
   }
-  (void)x;
 }
 
 static void differ_in_array(schema_compiler *c, uint32_t node, const option **options) {
@@ -60,9 +60,8 @@ static void differ_in_array(schema_compiler *c, uint32_t node, const option **op
 void schema_apply_not_const(schema_compiler *c, expansion *x, uint32_t node) {
   const json_node *at = node_of(c, node);
   schema_case *value = &x->value;
-  if (at->kind == JSON_NULL) value->types &= ~(uint32_t)TYPE_NULL;
-  if (at->kind == JSON_TRUE) value->types &= ~(uint32_t)TYPE_TRUE;
-  if (at->kind == JSON_FALSE) value->types &= ~(uint32_t)TYPE_FALSE;
+  const uint32_t type = TYPES[at->kind];
+  if (at->kind <= JSON_TRUE) value->types &= ~type;
   if (at->kind == JSON_NUMBER && (value->types & TYPE_NUMBER) != 0) {
     const dfa *same = numbers_equal(c->work, at->text);
     schema_restrict_numbers(c, value, schema_rest(c, TYPE_NUMBER, same));
@@ -71,14 +70,11 @@ void schema_apply_not_const(schema_compiler *c, expansion *x, uint32_t node) {
     const dfa *same = text_set(c, at->text);
     schema_restrict_texts(c, value, schema_rest(c, TYPE_STRING, same));
   }
-  const uint32_t type = at->kind == JSON_ARRAY    ? TYPE_ARRAY
-                        : at->kind == JSON_OBJECT ? TYPE_OBJECT
-                                                  : 0;
-  if (type == 0 || (value->types & type) == 0) return;
+  if (at->kind < JSON_ARRAY || (value->types & type) == 0) return;
   const option *options = NULL;
   const task *other = NULL;
   if (type == TYPE_ARRAY) differ_in_array(c, node, &options);
-  if (type == TYPE_OBJECT) differ_in_object(c, x, node, &options);
+  if (type == TYPE_OBJECT) differ_in_object(c, node, &options);
   schema_push_types(c, &other, TYPE_ANY & ~type);
   schema_add_option(c, &options, other);
   schema_push_choice(c, x, options);
@@ -93,16 +89,12 @@ static void enum_scalars(schema_compiler *c, uint32_t list, const task **tasks) 
   uint32_t types = 0;
   for (uint32_t child = node_of(c, list)->first; child != 0; child = node_of(c, child)->next) {
     const json_node *at = node_of(c, child);
-    if (at->kind == JSON_NULL) types |= TYPE_NULL;
-    if (at->kind == JSON_TRUE) types |= TYPE_TRUE;
-    if (at->kind == JSON_FALSE) types |= TYPE_FALSE;
+    if (at->kind < JSON_ARRAY) types |= TYPES[at->kind];
     if (at->kind == JSON_NUMBER) {
       const dfa *one = numbers_equal(c->work, at->text);
-      types |= TYPE_NUMBER;
       numbers = numbers == NULL ? one : dfa_combine(c->work, numbers, one, DFA_OR);
     }
     if (at->kind != JSON_STRING) continue;
-    types |= TYPE_STRING;
     nfa_text(&texts, start, at->text.bytes, at->text.size_bytes, end);
   }
   if ((types & TYPE_STRING) != 0) {
@@ -112,8 +104,7 @@ static void enum_scalars(schema_compiler *c, uint32_t list, const task **tasks) 
   schema_push_types(c, tasks, types);
 }
 
-void schema_yes_enum(schema_compiler *c, expansion *x, uint32_t schema, uint32_t list) {
-  (void)schema;
+void schema_yes_enum(schema_compiler *c, expansion *x, uint32_t list) {
   const option *options = NULL;
   const task *scalars = NULL;
   for (uint32_t child = node_of(c, list)->first; child != 0; child = node_of(c, child)->next) {
@@ -127,21 +118,16 @@ void schema_yes_enum(schema_compiler *c, expansion *x, uint32_t schema, uint32_t
               (task){.kind = TASK_CHOICE, .options = options, .scope = x->scope});
 }
 
-void schema_no_enum(schema_compiler *c, expansion *x, uint32_t schema, uint32_t list,
-                    const option **options) {
-  (void)schema;
-  schema_add_terms(c, x, TERM_NOT_CONST, list, options);
+void schema_no_enum(schema_compiler *c, expansion *x, uint32_t list) {
+  schema_add_terms(c, x, TERM_NOT_CONST, list, x->options);
 }
 
-void schema_yes_const(schema_compiler *c, expansion *x, uint32_t schema, uint32_t value) {
-  (void)schema;
+void schema_yes_const(schema_compiler *c, expansion *x, uint32_t value) {
   schema_push_term(c, x, &x->todo, TERM_CONST, value);
 }
 
-void schema_no_const(schema_compiler *c, expansion *x, uint32_t schema, uint32_t value,
-                     const option **options) {
-  (void)schema;
-  schema_add_term(c, x, TERM_NOT_CONST, value, options);
+void schema_no_const(schema_compiler *c, expansion *x, uint32_t value) {
+  schema_add_term(c, x, TERM_NOT_CONST, value, x->options);
 }
 
 // ---- types ----
@@ -179,10 +165,9 @@ uint32_t schema_type_bits(schema_compiler *c, uint32_t node, bool *has_integer) 
 
 const dfa *schema_integers(schema_compiler *c) { return numbers_integers(c->work); }
 
-void schema_yes_type(schema_compiler *c, expansion *x, uint32_t schema, uint32_t value) {
+void schema_yes_type(schema_compiler *c, expansion *x, uint32_t value) {
   bool has_integer;
   uint32_t types = schema_type_bits(c, value, &has_integer);
-  (void)schema;
   if (has_integer && (types & TYPE_NUMBER) == 0) {
     types |= TYPE_NUMBER;
     if ((x->value.types & TYPE_NUMBER) != 0)
@@ -191,16 +176,13 @@ void schema_yes_type(schema_compiler *c, expansion *x, uint32_t schema, uint32_t
   x->value.types &= types;
 }
 
-void schema_no_type(schema_compiler *c, expansion *x, uint32_t schema, uint32_t value,
-                    const option **options) {
+void schema_no_type(schema_compiler *c, expansion *x, uint32_t value) {
   bool has_integer;
   const uint32_t types = schema_type_bits(c, value, &has_integer);
   const task *others = NULL;
-  (void)schema;
-  (void)x;
   schema_push_types(c, &others,
                     TYPE_ANY & ~types & (has_integer ? ~(uint32_t)TYPE_NUMBER : TYPE_ANY));
-  schema_add_option(c, options, others);
+  schema_add_option(c, x->options, others);
   if (!has_integer || (types & TYPE_NUMBER) != 0) return;
-  schema_add_rest(c, TYPE_NUMBER, schema_integers(c), options);
+  schema_add_rest(c, TYPE_NUMBER, schema_integers(c), x->options);
 }
