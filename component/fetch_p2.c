@@ -4,19 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "http_values.h"
+#include "http_p2.h"
 
-#define HTTP "wasi:http/types@0.2.0"
-#define POLL "wasi:io/poll@0.2.0"
-#define STREAMS "wasi:io/streams@0.2.0"
-
-ABI_IMPORT(HTTP, "[constructor]fields") abi_handle fields_create(void);
-ABI_IMPORT(HTTP, "[method]fields.append")
-void fields_append(abi_handle fields, const char *name, size_t name_bytes, const char *value,
-                   size_t value_bytes, uint8_t out[2]);
-ABI_IMPORT(HTTP, "[method]fields.get")
-void fields_get(abi_handle fields, const char *name, size_t name_bytes, abi_list *out);
-ABI_IMPORT(HTTP, "[resource-drop]fields") void fields_drop(abi_handle fields);
 ABI_IMPORT(HTTP, "[constructor]outgoing-request") abi_handle outgoing_create(abi_handle fields);
 // Flattened options; the scheme's third case has a string.
 ABI_IMPORT(HTTP, "[method]outgoing-request.set-scheme")
@@ -44,27 +33,20 @@ ABI_IMPORT(HTTP, "[method]future-incoming-response.get")
 void future_get(abi_handle future, uint64_t out[8]);
 ABI_IMPORT(HTTP, "[resource-drop]future-incoming-response") void future_drop(abi_handle future);
 ABI_IMPORT(POLL, "[method]pollable.block") void pollable_block(abi_handle pollable);
-ABI_IMPORT(POLL, "[resource-drop]pollable") void pollable_drop(abi_handle pollable);
 ABI_IMPORT(HTTP, "[method]incoming-response.status") int32_t incoming_status(abi_handle response);
 ABI_IMPORT(HTTP, "[method]incoming-response.headers")
 abi_handle incoming_headers(abi_handle response);
 ABI_IMPORT(HTTP, "[method]incoming-response.consume")
 void incoming_consume(abi_handle response, abi_result *out);
 ABI_IMPORT(HTTP, "[resource-drop]incoming-response") void incoming_drop(abi_handle response);
-ABI_IMPORT(HTTP, "[method]incoming-body.stream")
-void incoming_body_stream(abi_handle body, abi_result *out);
-ABI_IMPORT(HTTP, "[resource-drop]incoming-body") void incoming_body_drop(abi_handle body);
 ABI_IMPORT(STREAMS, "[method]input-stream.blocking-read")
 void input_read(abi_handle stream, int64_t size_bytes, abi_result *out);
-ABI_IMPORT(STREAMS, "[resource-drop]input-stream") void input_drop(abi_handle stream);
-ABI_IMPORT("wasi:io/error@0.2.0", "[resource-drop]error") void error_drop(abi_handle error);
 
 enum { SCHEME_HTTP = 0, SCHEME_HTTPS = 1 };
 
 static bool make_request(const fetch_url *url, const char *range, abi_handle *request) {
-  uint8_t ignored[2];
-  const abi_handle fields = fields_create();
-  fields_append(fields, "range", strlen("range"), range, strlen(range), ignored);
+  abi_handle fields = fields_create();
+  fields_add(&fields, "range", range);
   *request = outgoing_create(fields);
   const int32_t failed =
       outgoing_set_scheme(*request, 1, url->is_https ? SCHEME_HTTPS : SCHEME_HTTP, NULL, 0) |
@@ -101,17 +83,13 @@ static abi_handle await_response(abi_handle request, abi_handle options) {
 
 static bool read_stream(abi_handle stream, uint64_t end_us, char *bytes, size_t size_bytes,
                         size_t *count) {
-  enum { PIECE_BYTES = 65536, LAST_OPERATION_FAILED = 0 };
+  enum { PIECE_BYTES = 65536 };
   while (*count < size_bytes) {
     if (platform_now_us() > end_us) return false;
     const size_t left = size_bytes - *count;
     abi_result piece;
     input_read(stream, left < PIECE_BYTES ? (int64_t)left : PIECE_BYTES, &piece);
-    if (piece.is_error) {
-      const bool is_broken = piece.error.code == LAST_OPERATION_FAILED;
-      if (is_broken) error_drop(piece.error.handle);
-      return !is_broken;
-    }
+    if (is_failed(&piece)) return piece.error.code != LAST_OPERATION_FAILED;
     if (piece.list.count == 0) continue;
     memcpy(bytes + *count, piece.list.items, piece.list.count);
     *count += piece.list.count;

@@ -4,25 +4,12 @@
 
 #include <string.h>
 
-#include "http_values.h"
-
 #define HTTP "wasi:http/types@0.3.0"
+#include "http_fields.h"
+
 #define CLIENT "wasi:http/client@0.3.0"
 #define NEW "[static]request.new"
 #define BODY "[static]response.consume-body"
-
-// The two ends of a stream or future, or two values.
-typedef struct abi_pair {
-  abi_handle first, second;
-} abi_pair;
-
-ABI_IMPORT(HTTP, "[constructor]fields") abi_handle fields_create(void);
-ABI_IMPORT(HTTP, "[method]fields.append")
-void fields_append(abi_handle fields, const char *name, size_t name_bytes, const char *value,
-                   size_t value_bytes, abi_error_room *out);
-ABI_IMPORT(HTTP, "[method]fields.get")
-void fields_get(abi_handle fields, const char *name, size_t name_bytes, abi_list *out);
-ABI_IMPORT(HTTP, "[resource-drop]fields") void fields_drop(abi_handle fields);
 
 ABI_IMPORT(HTTP, "[constructor]request-options") abi_handle options_create(void);
 ABI_IMPORT(HTTP, "[method]request-options.set-connect-timeout")
@@ -64,15 +51,9 @@ int32_t got_stream_read(abi_handle stream, char *bytes, size_t size_bytes);
 ABI_IMPORT(HTTP, "[stream-drop-readable-1]" BODY) void got_stream_drop(abi_handle stream);
 ABI_IMPORT(HTTP, "[future-drop-readable-2]" BODY) void got_trailers_drop(abi_handle future);
 
-ABI_IMPORT("$root", "[waitable-set-new]") abi_handle set_create(void);
 ABI_IMPORT("$root", "[waitable-set-wait]") int32_t set_wait(abi_handle set, int32_t event[2]);
-ABI_IMPORT("$root", "[waitable-set-drop]") void set_drop(abi_handle set);
-ABI_IMPORT("$root", "[waitable-join]") void set_join(abi_handle waitable, abi_handle set);
-ABI_IMPORT("$root", "[subtask-drop]") void subtask_drop(abi_handle subtask);
 
 enum { SCHEME_HTTP = 0, SCHEME_HTTPS = 1 };
-enum { SUBTASK_RETURNED = 2, STATUS_BLOCKED = -1 };
-enum { STATE_COMPLETED = 0, STATE_BITS = 4, STATE_MASK = 15 };
 
 static const abi_error_room nothing;  // a result that is not an error, with no value
 
@@ -86,9 +67,6 @@ static int32_t await(abi_handle waitable) {
   set_drop(set);
   return event[1];
 }
-
-static abi_handle readable_of(int64_t ends) { return (abi_handle)(uint32_t)ends; }
-static abi_handle writable_of(int64_t ends) { return (abi_handle)(uint32_t)((uint64_t)ends >> 32); }
 
 // Creates the options with the timeouts. A host that does not support a timeout uses its default.
 static abi_handle make_options(uint32_t timeout_ms) {
@@ -104,10 +82,9 @@ static abi_handle make_options(uint32_t timeout_ms) {
 // Sets *transmitted to the future with the result of sending the request.
 static abi_handle make_request(const fetch_url *url, const char *range, abi_handle trailers,
                                abi_handle *transmitted) {
-  abi_error_room ignored;
   abi_pair made;
-  const abi_handle fields = fields_create();
-  fields_append(fields, "range", strlen("range"), range, strlen(range), &ignored);
+  abi_handle fields = fields_create();
+  fields_add(&fields, "range", range);
   request_new(fields, 0, 0, trailers, 1, make_options(url->timeout_ms), &made);
   *transmitted = made.second;
   // the host itself rejects invalid values

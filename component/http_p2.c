@@ -4,13 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "http_values.h"
+#include "http_p2.h"
 #include "platform/platform.h"
 #include "server.h"
-
-#define HTTP "wasi:http/types@0.2.0"
-#define STREAMS "wasi:io/streams@0.2.0"
-#define POLL "wasi:io/poll@0.2.0"
 
 // ---- imports ----
 
@@ -34,16 +30,6 @@ abi_handle request_headers(abi_handle request);
 ABI_IMPORT(HTTP, "[method]incoming-request.consume")
 void request_consume(abi_handle request, abi_result *out);
 ABI_IMPORT(HTTP, "[resource-drop]incoming-request") void request_drop(abi_handle request);
-ABI_IMPORT(HTTP, "[method]incoming-body.stream")
-void incoming_body_stream(abi_handle body, abi_result *out);
-ABI_IMPORT(HTTP, "[resource-drop]incoming-body") void incoming_body_drop(abi_handle body);
-ABI_IMPORT(HTTP, "[constructor]fields") abi_handle fields_create(void);
-ABI_IMPORT(HTTP, "[method]fields.get")
-void fields_get(abi_handle fields, const char *name, size_t name_bytes, abi_list *out);
-ABI_IMPORT(HTTP, "[method]fields.append")
-void fields_append(abi_handle fields, const char *name, size_t name_bytes, const char *value,
-                   size_t value_bytes, uint8_t out[2]);
-ABI_IMPORT(HTTP, "[resource-drop]fields") void fields_drop(abi_handle fields);
 ABI_IMPORT(HTTP, "[constructor]outgoing-response") abi_handle response_create(abi_handle fields);
 ABI_IMPORT(HTTP, "[method]outgoing-response.set-status-code")
 int32_t response_set_status(abi_handle response, int32_t status);
@@ -65,18 +51,15 @@ ABI_IMPORT("wasi:clocks/monotonic-clock@0.2.0", "subscribe-duration")
 abi_handle timer_create(int64_t ns);
 // Waits until a pollable is ready, and returns a list of all pollables that are ready.
 ABI_IMPORT(POLL, "poll") void poll_any(const abi_handle *all, size_t count, abi_list *out);
-ABI_IMPORT(POLL, "[resource-drop]pollable") void pollable_drop(abi_handle pollable);
 // Reads the bytes that have arrived, if any.
 ABI_IMPORT(STREAMS, "[method]input-stream.read")
 void input_take(abi_handle stream, int64_t size_bytes, abi_result *out);
-ABI_IMPORT(STREAMS, "[resource-drop]input-stream") void input_drop(abi_handle stream);
 ABI_IMPORT(STREAMS, "[method]output-stream.blocking-write-and-flush")
 void output_write(abi_handle stream, const char *bytes, size_t size_bytes, abi_result *out);
 // Returns a result with the number of bytes that may be written.
 ABI_IMPORT(STREAMS, "[method]output-stream.check-write")
 void output_check(abi_handle stream, abi_permit *out);
 ABI_IMPORT(STREAMS, "[resource-drop]output-stream") void output_drop(abi_handle stream);
-ABI_IMPORT("wasi:io/error@0.2.0", "[resource-drop]error") void error_drop(abi_handle error);
 
 void handle(abi_handle request, abi_handle outparam)
     ABI_EXPORT("wasi:http/incoming-handler@0.2.0#handle");
@@ -85,15 +68,6 @@ void preload(void) ABI_EXPORT("preload");
 static server here;
 
 // ---- the request ----
-
-enum { LAST_OPERATION_FAILED = 0 };
-
-static bool is_failed(const abi_result *result) {
-  if (result->is_error && result->error.code == LAST_OPERATION_FAILED) {
-    error_drop(result->error.handle);
-  }
-  return result->is_error;
-}
 
 // Waits for bytes or until `end_us`. Returns false if that time has already passed.
 static bool await_bytes(abi_handle stream, uint64_t end_us) {
@@ -150,28 +124,21 @@ static void discard_body(abi_handle request) {
 }
 
 static void read_head(abi_handle request, http_request *out) {
-  abi_result value;
+  abi_result method, path;
   memset(out, 0, sizeof *out);
-  request_method(request, &value);
-  http_take_method(out, &value);
-  request_path(request, &value);
-  http_take_path(out, &value);
+  request_method(request, &method);
+  request_path(request, &path);
   const abi_handle headers = request_headers(request);
-  http_take_headers(out, headers, fields_get);
+  http_take(out, &method, &path, headers, fields_get);
   fields_drop(headers);
 }
 
 // ---- the response ----
 
-static void add_header(void *fields, const char *name, const char *value) {
-  uint8_t result[2];
-  fields_append(*(abi_handle *)fields, name, strlen(name), value, strlen(value), result);
-}
-
 // Sends the headers. Returns the body's handle, and its stream in *stream.
 static abi_handle send_head(const answer *reply, abi_handle outparam, abi_handle *stream) {
   abi_handle fields = fields_create();
-  answer_put_headers(reply, add_header, &fields);
+  answer_put_headers(reply, fields_add, &fields);
   const abi_handle response = response_create(fields);
   abi_result body, written;
   response_set_status(response, reply->status);

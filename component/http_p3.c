@@ -6,12 +6,11 @@
 // The headers are sent when the generation begins: wasmtime passes more requests to an instance
 // once the headers of the earlier requests have been sent. A later failure truncates the body.
 #include <stdlib.h>
-#include <string.h>
-
-#include "http_values.h"
-#include "platform/platform.h"
 
 #define HTTP "wasi:http/types@0.3.0"
+#include "http_fields.h"
+#include "platform/platform.h"
+
 #define BODY "[static]request.consume-body"
 #define RESPONSE "[static]response.new"
 
@@ -22,22 +21,8 @@ void request_method(abi_handle request, abi_result *out);
 ABI_IMPORT(HTTP, "[method]request.get-path-with-query")
 void request_path(abi_handle request, abi_result *out);
 ABI_IMPORT(HTTP, "[method]request.get-headers") abi_handle request_headers(abi_handle request);
-ABI_IMPORT(HTTP, "[constructor]fields") abi_handle fields_create(void);
-ABI_IMPORT(HTTP, "[method]fields.get")
-void fields_get(abi_handle fields, const char *name, size_t name_bytes, abi_list *out);
-ABI_IMPORT(HTTP, "[method]fields.append")
-void fields_append(abi_handle fields, const char *name, size_t name_bytes, const char *value,
-                   size_t value_bytes, abi_error_room *out);
-ABI_IMPORT(HTTP, "[resource-drop]fields") void fields_drop(abi_handle fields);
 ABI_IMPORT(HTTP, "[method]response.set-status-code")
 int32_t response_set_status(abi_handle response, int32_t status);
-
-// Creates a stream or future: the readable end is in the low half, the writable end in the high
-// half.
-typedef int64_t abi_ends;
-typedef struct abi_pair {
-  abi_handle first, second;
-} abi_pair;
 
 // The body's stream and its trailers; `failed` reports a failure to the host.
 ABI_IMPORT(HTTP, BODY) void request_body(abi_handle request, abi_handle failed, abi_pair *out);
@@ -66,16 +51,10 @@ int32_t trailers_write(abi_handle future, const abi_error_room *value);
 ABI_IMPORT(HTTP, "[future-drop-writable-1]" RESPONSE) void trailers_drop(abi_handle future);
 ABI_IMPORT(HTTP, "[future-drop-readable-2]" RESPONSE) void transmitted_drop(abi_handle future);
 
-ABI_IMPORT("$root", "[waitable-set-new]") abi_handle set_create(void);
 ABI_IMPORT("$root", "[waitable-set-poll]") int32_t set_poll(abi_handle set, int32_t event[2]);
-ABI_IMPORT("$root", "[waitable-set-drop]") void set_drop(abi_handle set);
-ABI_IMPORT("$root", "[waitable-join]") void set_join(abi_handle waitable, abi_handle set);
 ABI_IMPORT("$root", "[subtask-cancel]") int32_t subtask_cancel(abi_handle subtask);
-ABI_IMPORT("$root", "[subtask-drop]") void subtask_drop(abi_handle subtask);
 ABI_IMPORT("wasi:clocks/monotonic-clock@0.3.0", "[async-lower]wait-for")
 int32_t timer_begin(int64_t ns);
-ABI_IMPORT("$root", "[context-get-0]") void *context_get(void);
-ABI_IMPORT("$root", "[context-set-0]") void context_set(void *context);
 
 // The flattened result, as in http_p2.c.
 ABI_IMPORT("[export]wasi:http/handler@0.3.0", "[task-return]handle")
@@ -86,11 +65,6 @@ int32_t handle(abi_handle request) ABI_EXPORT("[async-lift]wasi:http/handler@0.3
 int32_t handle_event(int32_t event, abi_handle waitable, int32_t code)
     ABI_EXPORT("[callback][async-lift]wasi:http/handler@0.3.0#handle");
 void preload(void) ABI_EXPORT("preload");
-
-enum { CODE_EXIT = 0, CODE_YIELD = 1, CODE_WAIT = 2 };
-enum { EVENT_SUBTASK = 1, EVENT_STREAM_READ = 2, EVENT_STREAM_WRITE = 3, EVENT_FUTURE_WRITE = 5 };
-enum { STATUS_BLOCKED = -1 };  // otherwise the state, and the copied amount in the bits above it
-enum { STATE_COMPLETED = 0, STATE_BITS = 4, STATE_MASK = 15 };
 
 // ---- a request ----
 
@@ -107,7 +81,7 @@ typedef struct task {
   bool has_failed;  // the answer failed after the headers were sent, so the status does not show it
   bool is_closing, trailers_wait, failed_waits;  // the host has not read these yet
   bool is_discarding;                            // whether the body is being read and discarded
-  uint32_t discarded_bytes;
+  uint32_t read_bytes;
   buffer sending;  // the part of `reply` that is being written
   size_t sent_bytes;
   uint16_t status;  // the status that was sent
@@ -120,23 +94,12 @@ static const abi_error_room nothing;  // a result that is not an error, with no 
 // A result with the error internal-error without a message.
 static const abi_error_room broken_off = {{1, 38}};
 
-static abi_handle readable_of(abi_ends ends) { return (abi_handle)(uint32_t)ends; }
-static abi_handle writable_of(abi_ends ends) {
-  return (abi_handle)(uint32_t)((uint64_t)ends >> 32);
-}
-
-static int32_t wait_for(const task *mine) {
-  return CODE_WAIT | (int32_t)((uint32_t)mine->set << 4);
-}
-
 static void take_head(abi_handle request, http_request *out) {
-  abi_result value;
-  request_method(request, &value);
-  http_take_method(out, &value);
-  request_path(request, &value);
-  http_take_path(out, &value);
+  abi_result method, path;
+  request_method(request, &method);
+  request_path(request, &path);
   const abi_handle headers = request_headers(request);
-  http_take_headers(out, headers, fields_get);
+  http_take(out, &method, &path, headers, fields_get);
   fields_drop(headers);
 }
 
@@ -181,23 +144,23 @@ static void body_is_late(task *mine) {
   end_reading(mine);
 }
 
-static bool is_too_large(const task *mine) {
-  return mine->asked.body.size_bytes > here.settings.body_bytes_max;
-}
-
 static void have_read(task *mine, int32_t status) {
+  const uint32_t count = (uint32_t)status >> STATE_BITS;
   mine->is_reading = false;
-  buffer_grow(&mine->asked.body, (uint32_t)status >> STATE_BITS);
-  if ((status & STATE_MASK) != STATE_COMPLETED || is_too_large(mine)) {
-    end_reading(mine);
-  }
+  mine->read_bytes += count;
+  if (!mine->is_discarding) buffer_grow(&mine->asked.body, count);
+  const bool is_enough = mine->read_bytes > here.settings.body_bytes_max;
+  if ((status & STATE_MASK) != STATE_COMPLETED || is_enough) end_reading(mine);
 }
 
-// Reads the available bytes. Returns false if more will follow.
+// Reads, or discards, the available bytes. Returns false if more will follow. A body that is not
+// needed is discarded, because a client may send its complete body before it reads the error. If
+// the body were not read, the host would close the connection before that.
 static bool read_body(task *mine) {
+  static char nobodys[PIECE_BYTES];
   while (mine->reader != 0) {
     if (mine->is_reading) return false;
-    char *room = buffer_reserve(&mine->asked.body, PIECE_BYTES);
+    char *room = mine->is_discarding ? nobodys : buffer_reserve(&mine->asked.body, PIECE_BYTES);
     if (room == NULL) {
       end_reading(mine);
       break;
@@ -210,38 +173,11 @@ static bool read_body(task *mine) {
   return true;
 }
 
-// Discards bytes of the body. A client may send its complete body before it reads the error. If the
-// body were not read, the host would close the connection before that.
-static void have_discarded(task *mine, int32_t status) {
-  mine->is_reading = false;
-  mine->discarded_bytes += (uint32_t)status >> STATE_BITS;
-  const bool is_enough = mine->discarded_bytes > here.settings.body_bytes_max;
-  if ((status & STATE_MASK) != STATE_COMPLETED || is_enough) end_reading(mine);
-}
-
-// Discards the available bytes of the body. Returns false if more will follow.
-static bool discard_body(task *mine) {
-  static char nobodys[PIECE_BYTES];
-  while (mine->reader != 0) {
-    if (mine->is_reading) return false;
-    const int32_t status = body_stream_read(mine->reader, nobodys, sizeof nobodys);
-    mine->is_reading = status == STATUS_BLOCKED;
-    if (mine->is_reading) await_body(mine);
-    if (!mine->is_reading) have_discarded(mine, status);
-  }
-  return true;
-}
-
 // ---- the response ----
-
-static void add_header(void *fields, const char *name, const char *value) {
-  abi_error_room result;
-  fields_append(*(abi_handle *)fields, name, strlen(name), value, strlen(value), &result);
-}
 
 static void send_head(task *mine) {
   abi_handle fields = fields_create();
-  answer_put_headers(&mine->reply, add_header, &fields);
+  answer_put_headers(&mine->reply, fields_add, &fields);
   const abi_ends contents = stream_create(), trailers = trailers_create();
   abi_pair made;
   mine->writer = writable_of(contents);
@@ -261,11 +197,9 @@ static void have_written(task *mine, int32_t status) {
 }
 
 static void take_event(task *mine, int32_t event, abi_handle waitable, int32_t code) {
-  enum { RETURNED = 2 };
-  if (event == EVENT_SUBTASK && waitable == mine->timer && code == RETURNED) body_is_late(mine);
-  if (event == EVENT_STREAM_READ && waitable == mine->reader) {
-    (mine->is_discarding ? have_discarded : have_read)(mine, code);
-  }
+  if (event == EVENT_SUBTASK && waitable == mine->timer && code == SUBTASK_RETURNED)
+    body_is_late(mine);
+  if (event == EVENT_STREAM_READ && waitable == mine->reader) have_read(mine, code);
   if (event == EVENT_STREAM_WRITE && waitable == mine->writer) have_written(mine, code);
   if (event == EVENT_FUTURE_WRITE && waitable == mine->failed) mine->failed_waits = false;
   if (event == EVENT_FUTURE_WRITE && waitable == mine->trailers) mine->trailers_wait = false;
@@ -289,7 +223,6 @@ static void look(task *mine) {
 }
 
 static void end_looking(task *mine) {
-  enum { STATE_DROPPED = 1 };
   if (!mine->is_looking) return;
   mine->is_looking = false;
   set_join(mine->writer, 0);
@@ -336,10 +269,10 @@ static void begin_closing(task *mine) {
 }
 
 static int32_t close_task(task *mine) {
-  const bool is_read = discard_body(mine);
+  const bool is_read = read_body(mine);
   if (server_has_cancelled(&here))
     return work();  // there may be no other task left to end these requests
-  if (!is_read || mine->trailers_wait || mine->failed_waits) return wait_for(mine);
+  if (!is_read || mine->trailers_wait || mine->failed_waits) return wait_for(mine->set);
   set_join(mine->trailers, 0);
   set_join(mine->failed, 0);
   trailers_drop(mine->trailers);
@@ -353,7 +286,7 @@ static int32_t close_task(task *mine) {
 static int32_t go_on(task *mine) {
   if (mine->is_closing) return close_task(mine);
   if (!mine->has_begun) {
-    if (!read_body(mine)) return wait_for(mine);
+    if (!read_body(mine)) return wait_for(mine->set);
     server_take_body(&here, &mine->asked, &mine->reply);
     http_free(&mine->asked);
     mine->has_begun = true;
@@ -365,7 +298,7 @@ static int32_t go_on(task *mine) {
     begin_closing(mine);
     return close_task(mine);
   }
-  if (!write_body(mine)) return wait_for(mine);
+  if (!write_body(mine)) return wait_for(mine->set);
   if (mine->sent_bytes == mine->sending.size_bytes) look(mine);
   const bool has_more =
       mine->sent_bytes < mine->sending.size_bytes || mine->reply.out.size_bytes > 0;

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <strings.h>
 
-void http_take_method(http_request *out, const abi_result *method) {
+static void take_method(http_request *out, const abi_result *method) {
   static const char *const NAMES[] = {"GET",     "HEAD",    "POST",  "PUT",  "DELETE",
                                       "CONNECT", "OPTIONS", "TRACE", "PATCH"};
   enum { OTHER = sizeof NAMES / sizeof NAMES[0] };
@@ -28,7 +28,7 @@ static void join_slashes(char *path) {
   path[size] = '\0';
 }
 
-void http_take_path(http_request *out, const abi_result *path) {
+static void take_path(http_request *out, const abi_result *path) {
   const bool is_given = path->is_error != 0;  // the second case of an option
   const char *text = is_given ? path->list.items : "/";
   size_t size = is_given ? path->list.count : 1;
@@ -77,7 +77,10 @@ static bool is_bearer(const buffer *authorization) {
   return authorization->size_bytes > 1 && strncasecmp(authorization->bytes, "bearer ", 7) == 0;
 }
 
-void http_take_headers(http_request *out, abi_handle fields, header_getter get) {
+void http_take(http_request *out, const abi_result *method, const abi_result *path,
+               abi_handle fields, header_getter get) {
+  take_method(out, method);
+  take_path(out, path);
   take_word(out->content_type, header_of(fields, get, "content-type"));
   take_word(out->content_encoding, header_of(fields, get, "content-encoding"));
   take_word(out->content_length, header_of(fields, get, "content-length"));

@@ -70,30 +70,6 @@ void llm_free(abi_list list);
 
 // ---- tasks ----
 
-enum { CODE_EXIT = 0, CODE_YIELD = 1, CODE_WAIT = 2 };
-enum { EVENT_STREAM_READ = 2, EVENT_STREAM_WRITE = 3, EVENT_FUTURE_WRITE = 5 };
-enum { STATUS_BLOCKED = -1 };  // otherwise the state, and the copied amount in the bits above it
-enum { STATE_COMPLETED = 0, STATE_DROPPED = 1, STATE_BITS = 4, STATE_MASK = 15 };
-
-ABI_IMPORT("$root", "[waitable-set-new]") abi_handle set_create(void);
-ABI_IMPORT("$root", "[waitable-set-drop]") void set_drop(abi_handle set);
-ABI_IMPORT("$root", "[waitable-join]") void set_join(abi_handle waitable, abi_handle set);
-ABI_IMPORT("$root", "[context-get-0]") void *context_get(void);
-ABI_IMPORT("$root", "[context-set-0]") void context_set(void *context);
-
-// Creates a stream or future: the readable end is in the low half, the writable end in the high
-// half.
-typedef int64_t abi_ends;
-
-static inline abi_handle llm_readable_of(abi_ends ends) { return (abi_handle)(uint32_t)ends; }
-static inline abi_handle llm_writable_of(abi_ends ends) {
-  return (abi_handle)(uint32_t)((uint64_t)ends >> 32);
-}
-
-static inline int32_t llm_wait(abi_handle set) {
-  return CODE_WAIT | (int32_t)((uint32_t)set << STATE_BITS);
-}
-
 // A file's byte stream, which several functions accept.
 LLM_IMPORT("[async-lower][stream-read-0]load")
 int32_t file_read(abi_handle stream, void *bytes, size_t size_bytes);
@@ -147,8 +123,6 @@ void llm_request_drop(llm_started *started);
 int32_t llm_generation_begin(const llm_started *started, llm_returned *give);
 int32_t llm_generation_event(int32_t event, abi_handle waitable, int32_t code);
 
-// Does a unit of work for all generations of the model and passes the results to them.
-void llm_model_work(llm_model *model);
 // Ends the request on a session and closes the session. Returns false if no request runs on it.
 bool llm_close_after_request(const llm_session *session);
 

@@ -1,6 +1,5 @@
 // component/llm_embed.c — `embed` of wick:llm. The engine embeds the texts of one call at a time,
 // so other calls wait for their turn.
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -47,7 +46,7 @@ static int32_t close_task(embedding *mine) {
 static int32_t end(embedding *mine) {
   mine->is_closing = true;
   const int32_t status = vectors_write(mine->vectors, &mine->result);
-  return status == STATUS_BLOCKED ? llm_wait(mine->set) : close_task(mine);
+  return status == STATUS_BLOCKED ? wait_for(mine->set) : close_task(mine);
 }
 
 static int32_t fail(embedding *mine, const wick_error *error) {
@@ -121,10 +120,10 @@ int32_t embed(llm_model *model, abi_list *texts, uint32_t count, uint32_t dimens
                       .normalizes = normalizes != 0};
   mine->set = set_create();
   const abi_ends vectors = vectors_create();
-  mine->vectors = llm_writable_of(vectors);
+  mine->vectors = writable_of(vectors);
   set_join(mine->vectors, mine->set);
   context_set(mine);
-  embed_return(llm_readable_of(vectors));
+  embed_return(readable_of(vectors));
   return CODE_YIELD;
 }
 
@@ -132,5 +131,5 @@ int32_t embed_event(int32_t event, abi_handle waitable, int32_t code) {
   embedding *mine = context_get();
   (void)code;
   if (event == EVENT_FUTURE_WRITE && waitable == mine->vectors) return close_task(mine);
-  return mine->is_closing ? llm_wait(mine->set) : go_on(mine);
+  return mine->is_closing ? wait_for(mine->set) : go_on(mine);
 }

@@ -217,7 +217,7 @@ static void begin_closing(llm_task *mine) {
 }
 
 static int32_t close_task(llm_task *mine) {
-  if (mine->end_waits) return llm_wait(mine->set);
+  if (mine->end_waits) return wait_for(mine->set);
   set_join(mine->end, 0);
   end_drop(mine->end);
   set_drop(mine->set);
@@ -270,7 +270,7 @@ static int32_t encode(llm_task *mine) {
 static int32_t go_on(llm_task *mine) {
   if (mine->is_closing) return close_task(mine);
   if (mine->waiting.asked != NULL) return encode(mine);
-  if ((!mine->is_cancelled || mine->is_done) && !send(mine)) return llm_wait(mine->set);
+  if ((!mine->is_cancelled || mine->is_done) && !send(mine)) return wait_for(mine->set);
   if (mine->is_gone || mine->lacks_memory || mine->is_broken) cancel(mine);
   const bool has_more = mine->sent < mine->sending.count || mine->queued.count > 0;
   if (mine->is_done && (!has_more || mine->is_gone)) {
@@ -302,11 +302,11 @@ int32_t llm_generation_begin(const llm_started *started, llm_returned *give) {
   model->generations = mine;
   mine->set = set_create();
   const abi_ends text = text_create(), end = end_create();
-  mine->text = llm_writable_of(text);
-  mine->end = llm_writable_of(end);
+  mine->text = writable_of(text);
+  mine->end = writable_of(end);
   set_join(mine->text, mine->set);
   set_join(mine->end, mine->set);
   context_set(mine);
-  give(0, llm_readable_of(text), llm_readable_of(end), 0, 0, 0, 0, 0);
+  give(0, readable_of(text), readable_of(end), 0, 0, 0, 0, 0);
   return CODE_YIELD;
 }

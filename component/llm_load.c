@@ -65,7 +65,7 @@ static int32_t end(loading *mine, const wick_error *error) {
   }
   mine->is_closing = true;
   const int32_t status = loaded_write(mine->loaded, &mine->result);
-  return status == STATUS_BLOCKED ? llm_wait(mine->set) : close_task(mine, status);
+  return status == STATUS_BLOCKED ? wait_for(mine->set) : close_task(mine, status);
 }
 
 static bool is_complete(const loading *mine) {
@@ -95,10 +95,10 @@ static int32_t take(loading *mine, int32_t status) {
 }
 
 static int32_t go_on(loading *mine) {
-  if (mine->is_reading || mine->is_closing) return llm_wait(mine->set);
+  if (mine->is_reading || mine->is_closing) return wait_for(mine->set);
   const int32_t status = file_read(mine->file, mine->piece, PIECE_BYTES);
   mine->is_reading = status == STATUS_BLOCKED;
-  return mine->is_reading ? llm_wait(mine->set) : take(mine, status);
+  return mine->is_reading ? wait_for(mine->set) : take(mine, status);
 }
 
 int32_t load(abi_handle file, uint64_t memory_bytes_max, uint32_t context_tokens,
@@ -109,10 +109,10 @@ int32_t load(abi_handle file, uint64_t memory_bytes_max, uint32_t context_tokens
   mine->file = file;
   set_join(file, mine->set);
   const abi_ends loaded = loaded_create();
-  mine->loaded = llm_writable_of(loaded);
+  mine->loaded = writable_of(loaded);
   set_join(mine->loaded, mine->set);
   context_set(mine);
-  load_return(llm_readable_of(loaded));
+  load_return(readable_of(loaded));
   wick_config config;
   wick_error error;
   wick_config_default(&config);

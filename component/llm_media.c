@@ -55,7 +55,7 @@ static int32_t end(media_loading *mine) {
   if (status != WICK_OK) llm_put_error(&mine->result.error, &mine->error);
   mine->is_closing = true;
   const int32_t written = media_loaded_write(mine->loaded, &mine->result);
-  return written == STATUS_BLOCKED ? llm_wait(mine->set) : close_task(mine);
+  return written == STATUS_BLOCKED ? wait_for(mine->set) : close_task(mine);
 }
 
 // Takes the bytes that were read; returns how reading continues.
@@ -66,12 +66,12 @@ static int32_t take(media_loading *mine, int32_t status) {
 }
 
 static int32_t go_on(media_loading *mine) {
-  if (mine->is_reading || mine->is_closing) return llm_wait(mine->set);
+  if (mine->is_reading || mine->is_closing) return wait_for(mine->set);
   char *room = buffer_reserve(&mine->bytes, PIECE_BYTES);
   if (room == NULL) return end(mine);
   const int32_t status = file_read(mine->file, room, PIECE_BYTES);
   mine->is_reading = status == STATUS_BLOCKED;
-  return mine->is_reading ? llm_wait(mine->set) : take(mine, status);
+  return mine->is_reading ? wait_for(mine->set) : take(mine, status);
 }
 
 int32_t model_load_media(llm_model *model, abi_handle file) {
@@ -83,10 +83,10 @@ int32_t model_load_media(llm_model *model, abi_handle file) {
   mine->file = file;
   set_join(file, mine->set);
   const abi_ends loaded = media_loaded_create();
-  mine->loaded = llm_writable_of(loaded);
+  mine->loaded = writable_of(loaded);
   set_join(mine->loaded, mine->set);
   context_set(mine);
-  media_return(llm_readable_of(loaded));
+  media_return(readable_of(loaded));
   return go_on(mine);
 }
 
