@@ -6,6 +6,7 @@
 
 #include "native.h"
 #include "response.h"
+#include "shape.h"
 
 // ---- headers ----
 
@@ -13,6 +14,12 @@ void answer_give(answer *to, const char *content_type) {
   to->has_head = true;
   to->status = 200;
   to->content_type = content_type;
+}
+
+bool answer_give_json(answer *to) {
+  answer_give(to, "application/json");
+  to->is_done = true;
+  return true;
 }
 
 // Writes the headers of the Fetch standard's "CORS protocol".
@@ -50,6 +57,19 @@ void answer_forget_body(answer *to) {
   to->asked = NULL;
 }
 
+void answer_enqueue(answer **queue, answer *to) {
+  while (*queue != NULL) queue = &(*queue)->next_waiting;
+  *queue = to;
+}
+
+bool answer_dequeue(answer **queue, answer *to) {
+  while (*queue != NULL && *queue != to) queue = &(*queue)->next_waiting;
+  if (*queue == NULL) return false;
+  *queue = to->next_waiting;
+  to->next_waiting = NULL;
+  return true;
+}
+
 void answer_refuse(answer *to, const refusal *why) {
   buffer_clear(&to->out);
   buffer_clear(&to->ignored);
@@ -77,13 +97,10 @@ void answer_keep_alive(answer *to, uint64_t now_us, uint32_t silence_ms) {
 // seed.
 #define FINGERPRINT "wick-" VERSION_TEXT(WICK_VERSION_MAJOR, WICK_VERSION_MINOR, WICK_VERSION_PATCH)
 
-static void open_head(json_writer *json, const server *of, const answer *to, const char *object) {
-  json_open(json, NULL, '{');
-  json_text(json, "id", to->id);
-  json_text(json, "object", object);
-  json_i64(json, "created", to->created_s);
-  json_text(json, "model", of->model);
-  json_text(json, "system_fingerprint", FINGERPRINT);
+static void open_head(answer *to, const char *object) {
+  shape_put(&to->out,
+            "{'id':%s,'object':%s,'created':%D,'model':%s,'system_fingerprint':%s,'choices':[",
+            to->id, object, to->created_s, to->of->model, FINGERPRINT);
 }
 
 // Writes the concatenation of two lists, either of which may be empty.
@@ -95,29 +112,22 @@ static void put_list(buffer *out, const char *name, const buffer *first, const b
   buffer_put_text(out, "]");
 }
 
-static void put_logprobs(json_writer *json, answer *to, choice *from) {
-  json_member(json, "logprobs");
+static void put_logprobs(answer *to, choice *from) {
   const details *own = &from->details;
   if (!to->has_logprobs) {
-    buffer_put_text(&to->out, "null");
+    shape_put(&to->out, ",'logprobs':null");
   } else if (to->kind == ANSWER_CHAT) {
-    static const buffer NO_ECHO = {0};
-    put_list(&to->out, "{\"content\":[", &NO_ECHO, &own->tokens);
-    buffer_put_text(&to->out, ",\"refusal\":null}");
+    shape_put(&to->out, ",'logprobs':{'content':[%j],'refusal':null}", &own->tokens);
   } else {
     const uint32_t index = (uint32_t)(from - to->choices);
     const details *echo = &to->choices[index - index % to->choices_a_prompt].echo;
-    put_list(&to->out, "{\"tokens\":[", &echo->tokens, &own->tokens);
+    put_list(&to->out, ",\"logprobs\":{\"tokens\":[", &echo->tokens, &own->tokens);
     put_list(&to->out, ",\"token_logprobs\":[", &echo->logprobs, &own->logprobs);
     put_list(&to->out, ",\"top_logprobs\":[", &echo->tops, &own->tops);
     put_list(&to->out, ",\"text_offset\":[", &echo->offsets, &own->offsets);
     buffer_put_text(&to->out, "}");
   }
   details_clear(&from->details);
-}
-
-static const char *finish_of(const choice *ended) {
-  return ended->has_called && ended->finish[0] == 's' ? "tool_calls" : ended->finish;
 }
 
 const char *answer_stop_text(const answer *to, const choice *ended) {
@@ -127,94 +137,85 @@ const char *answer_stop_text(const answer *to, const choice *ended) {
 }
 
 // Writes a choice's finish reason and, as in vLLM's server, the stop string.
-static void put_finish(json_writer *json, answer *to, const choice *ended, const char *finish) {
+static void put_finish(answer *to, const choice *ended, const char *finish) {
   const char *text = answer_stop_text(to, ended);
-  json_text(json, "finish_reason", finish);
-  if (finish == NULL || text == NULL) return;
-  json_member(json, "stop_reason");
-  buffer_put_text(&to->out, text);
+  shape_put(&to->out, ",'finish_reason':%s", finish);
+  if (finish != NULL && text != NULL) shape_put(&to->out, ",'stop_reason':%r", text);
 }
 
-static void put_usage(json_writer *json, const answer *to) {
-  uint64_t prompt = 0, cached = 0, out = 0;
-  for (uint32_t i = 0; i < to->choice_count; i++) {
-    out += to->choices[i].tokens_out;
-    if (i % to->choices_a_prompt != 0) continue;  // the choices of a prompt share it
-    prompt += to->choices[i].tokens_prompt;
-    cached += to->choices[i].tokens_cached;
+token_usage answer_usage(const answer *of) {
+  token_usage sum = {0};
+  for (uint32_t i = 0; i < of->choice_count; i++) {
+    sum.out += of->choices[i].tokens_out;
+    if (i % of->choices_a_prompt != 0) continue;
+    sum.prompt += of->choices[i].tokens_prompt;
+    sum.cached += of->choices[i].tokens_cached;
   }
-  json_open(json, "usage", '{');
-  json_u64(json, "prompt_tokens", prompt);
-  json_u64(json, "completion_tokens", out);
-  json_u64(json, "total_tokens", prompt + out);
-  json_open(json, "prompt_tokens_details", '{');
-  json_u64(json, "cached_tokens", cached);
-  json_close(json, '{');
-  json_close(json, '{');
+  return sum;
+}
+
+static void put_usage(answer *to) {
+  const token_usage sum = answer_usage(to);
+  shape_put(&to->out,
+            ",'usage':{'prompt_tokens':%U,'completion_tokens':%U,'total_tokens':%U,"
+            "'prompt_tokens_details':{'cached_tokens':%U}}",
+            sum.prompt, sum.out, sum.prompt + sum.out, sum.cached);
 }
 
 static double per_second(uint32_t count, double ms) {
   return count > 0 && ms > 0 ? count * 1000.0 / ms : 0;
 }
 
-// Writes the timings of llama.cpp's server, from which its clients show the speed.
-static void put_native_timings(json_writer *json, const choice *from) {
+void answer_put_timings(buffer *out, const choice *from) {
   const uint32_t read = from->tokens_prompt - from->tokens_cached, written = from->tokens_out;
-  json_u64(json, "cache_n", from->tokens_cached);
-  json_u64(json, "prompt_n", read);
-  json_f64(json, "prompt_ms", from->prefill_ms);
-  json_f64(json, "prompt_per_token_ms", read > 0 ? from->prefill_ms / read : 0);
-  json_f64(json, "prompt_per_second", per_second(read, from->prefill_ms));
-  json_u64(json, "predicted_n", written);
-  json_f64(json, "predicted_ms", from->decode_ms);
-  json_f64(json, "predicted_per_token_ms", written > 0 ? from->decode_ms / written : 0);
-  json_f64(json, "predicted_per_second", per_second(written, from->decode_ms));
+  shape_put(out,
+            "'cache_n':%u,'prompt_n':%u,'prompt_ms':%f,'prompt_per_token_ms':%f,"
+            "'prompt_per_second':%f,'predicted_n':%u,'predicted_ms':%f,"
+            "'predicted_per_token_ms':%f,'predicted_per_second':%f",
+            from->tokens_cached, read, from->prefill_ms, read > 0 ? from->prefill_ms / read : 0.0,
+            per_second(read, from->prefill_ms), written, from->decode_ms,
+            written > 0 ? from->decode_ms / written : 0.0, per_second(written, from->decode_ms));
 }
 
-static void put_timings(json_writer *json, const answer *to, const choice *from) {
+static void put_timings(answer *to, const choice *from) {
   if (to->kind != ANSWER_CHAT) return;
-  json_open(json, "timings", '{');
-  json_f64(json, "queueMs", from->queue_ms);
-  json_f64(json, "prefillMs", from->prefill_ms);
-  json_f64(json, "decodeMs", from->decode_ms);
-  json_f64(json, "ttftMs", from->ttft_ms);
   const uint32_t read = from->tokens_prompt - from->tokens_cached;
   const uint32_t more = from->tokens_out > 0 ? from->tokens_out - 1 : 0;
-  json_f64(json, "prefillTokensPerSecond", per_second(read, from->prefill_ms));
-  json_f64(json, "decodeTokensPerSecond", per_second(more, from->decode_ms));
-  if (to->choice_count == 1) put_native_timings(json, from);
-  json_close(json, '{');
+  shape_put(&to->out,
+            ",'timings':{'queueMs':%f,'prefillMs':%f,'decodeMs':%f,'ttftMs':%f,"
+            "'prefillTokensPerSecond':%f,'decodeTokensPerSecond':%f",
+            from->queue_ms, from->prefill_ms, from->decode_ms, from->ttft_ms,
+            per_second(read, from->prefill_ms), per_second(more, from->decode_ms));
+  if (to->choice_count == 1) {
+    buffer_put_text(&to->out, ",");
+    answer_put_timings(&to->out, from);
+  }
+  buffer_put_text(&to->out, "}");
 }
 
 // ---- streams ----
 
-static void begin_chunk(json_writer *json, const server *of, answer *to) {
+static void begin_chunk(answer *to) {
   buffer_put_text(&to->out, "data: ");
-  json_begin(json, buffer_put, &to->out);
-  const bool is_chat = to->kind == ANSWER_CHAT;
-  open_head(json, of, to, is_chat ? "chat.completion.chunk" : "text_completion");
-  json_open(json, "choices", '[');
+  open_head(to, to->kind == ANSWER_CHAT ? "chat.completion.chunk" : "text_completion");
 }
 
-static void open_choice(json_writer *json, const answer *to, const choice *from) {
-  json_open(json, NULL, '{');
-  json_u64(json, "index", (uint64_t)(from - to->choices));
+// Writes the rest of a chunk after the delta or the text. Only the usage of the last chunk has
+// numbers.
+static void end_chunk(answer *to, choice *from, const char *finish) {
+  put_logprobs(to, from);
+  put_finish(to, from, finish);
+  buffer_put_text(&to->out, "}]");
+  if (finish != NULL) put_timings(to, from);
+  if (to->includes_usage) shape_put(&to->out, ",'usage':null");
+  buffer_put_text(&to->out, "}\n\n");
 }
 
-// Writes the rest of a chunk after the delta or the text.
-static void end_chunk(json_writer *json, answer *to, choice *from, const char *finish) {
-  put_logprobs(json, to, from);
-  put_finish(json, to, from, finish);
-  json_close(json, '{');
-  json_close(json, '[');
-  if (finish != NULL) put_timings(json, to, from);
-  if (to->includes_usage)
-    json_text(json, "usage", NULL);  // only the usage of the last chunk has numbers
-  json_close(json, '{');
-  buffer_put_text(&to->out, "\n\n");
+static uint32_t index_of(const answer *to, const choice *from) {
+  return (uint32_t)(from - to->choices);
 }
 
-void answer_begin_stream(const server *of, answer *to) {
+void answer_begin_stream(answer *to) {
   if (to->kind == ANSWER_RESPONSE) {
     response_begin_stream(to);
     return;
@@ -223,19 +224,14 @@ void answer_begin_stream(const server *of, answer *to) {
   const bool has_logprobs = to->has_logprobs;
   to->has_logprobs = false;
   for (uint32_t i = 0; to->kind == ANSWER_CHAT && i < to->choice_count; i++) {
-    json_writer json;
-    begin_chunk(&json, of, to);
-    open_choice(&json, to, &to->choices[i]);
-    json_open(&json, "delta", '{');
-    json_text(&json, "role", "assistant");
-    json_text(&json, "content", "");
-    json_close(&json, '{');
-    end_chunk(&json, to, &to->choices[i], NULL);
+    begin_chunk(to);
+    shape_put(&to->out, "{'index':%u,'delta':{'role':'assistant','content':''}", i);
+    end_chunk(to, &to->choices[i], NULL);
   }
   to->has_logprobs = has_logprobs;
 }
 
-void answer_put_delta(const server *of, answer *to, choice *from, const delta *piece) {
+void answer_put_delta(answer *to, choice *from, const delta *piece) {
   if (to->kind == ANSWER_RESPONSE) {
     response_take_delta(to, from, piece);
     return;
@@ -244,50 +240,45 @@ void answer_put_delta(const server *of, answer *to, choice *from, const delta *p
     native_put_delta(to, from, piece->content);
     return;
   }
-  json_writer json;
-  begin_chunk(&json, of, to);
-  open_choice(&json, to, from);
+  begin_chunk(to);
   if (to->kind == ANSWER_TEXT) {
-    json_string(&json, "text", piece->content.bytes, piece->content.size_bytes);
+    shape_put(&to->out, "{'index':%u,'text':%t", index_of(to, from), piece->content);
   } else {
-    json_open(&json, "delta", '{');
+    json_writer json;
+    shape_put(&to->out, "{'index':%u,'delta':{", index_of(to, from));
+    json_begin(&json, buffer_put, &to->out);
     delta_write(&json, piece);
-    json_close(&json, '{');
+    buffer_put_text(&to->out, "}");
   }
-  end_chunk(&json, to, from, NULL);
+  end_chunk(to, from, NULL);
 }
 
-void answer_put_logprobs(const server *of, answer *to, choice *from) {
+void answer_put_logprobs(answer *to, choice *from) {
   const delta none = {.is_call = false};
   if (to->kind == ANSWER_RESPONSE) {
     response_take_silence(to, from);
   } else if (to->kind != ANSWER_NATIVE && to->has_logprobs && from->details.tokens.size_bytes > 0) {
-    answer_put_delta(of, to, from, &none);
+    answer_put_delta(to, from, &none);
   }
 }
 
-void answer_put_end(const server *of, answer *to, choice *from) {
+void answer_put_end(answer *to, choice *from) {
   if (to->kind == ANSWER_RESPONSE) return;  // answer_end_stream writes it
   if (to->kind == ANSWER_NATIVE) {
-    native_put_end(of, to, from);
+    native_put_end(to, from);
     return;
   }
-  json_writer json;
   const bool has_logprobs = to->has_logprobs;
+  const char *empty = to->kind == ANSWER_TEXT ? "'text':''" : "'delta':{}";
   to->has_logprobs = false;
-  begin_chunk(&json, of, to);
-  open_choice(&json, to, from);
-  if (to->kind == ANSWER_TEXT) {
-    json_text(&json, "text", "");
-  } else {
-    json_open(&json, "delta", '{');
-    json_close(&json, '{');
-  }
-  end_chunk(&json, to, from, finish_of(from));
+  begin_chunk(to);
+  shape_put(&to->out, "{'index':%u,", index_of(to, from));
+  shape_put(&to->out, empty);
+  end_chunk(to, from, choice_finish(from));
   to->has_logprobs = has_logprobs;
 }
 
-void answer_end_stream(const server *of, answer *to) {
+void answer_end_stream(answer *to) {
   to->is_done = true;
   if (to->kind == ANSWER_RESPONSE) {
     response_end_stream(to);
@@ -295,70 +286,52 @@ void answer_end_stream(const server *of, answer *to) {
   }
   if (to->kind == ANSWER_NATIVE) return;  // no [DONE] follows
   if (to->includes_usage) {
-    json_writer json;
-    begin_chunk(&json, of, to);
-    json_close(&json, '[');
-    put_usage(&json, to);
-    if (to->choice_count == 1) put_timings(&json, to, &to->choices[0]);
-    json_close(&json, '{');
-    buffer_put_text(&to->out, "\n\n");
+    begin_chunk(to);
+    buffer_put_text(&to->out, "]");
+    put_usage(to);
+    if (to->choice_count == 1) put_timings(to, &to->choices[0]);
+    buffer_put_text(&to->out, "}\n\n");
   }
   buffer_put_text(&to->out, "data: [DONE]\n\n");
 }
 
 // ---- responses that are not streamed ----
 
-static void put_message(json_writer *json, const choice *from) {
-  json_open(json, "message", '{');
-  json_text(json, "role", "assistant");
-  json_string(json, "content", from->content.bytes, from->content.size_bytes);
-  json_text(json, "refusal", NULL);
-  if (from->reasoning.size_bytes > 0) {
-    json_string(json, "reasoning_content", from->reasoning.bytes, from->reasoning.size_bytes);
-  }
-  if (from->call_count > 0) json_open(json, "tool_calls", '[');
+static void put_message(buffer *out, const choice *from) {
+  shape_put(out, "'message':{'role':'assistant','content':%b,'refusal':null", &from->content);
+  if (from->reasoning.size_bytes > 0) shape_put(out, ",'reasoning_content':%b", &from->reasoning);
   for (uint32_t i = 0; i < from->call_count; i++) {
     const call *one = &from->calls[i];
-    json_open(json, NULL, '{');
-    json_text(json, "id", one->id);
-    json_text(json, "type", "function");
-    json_open(json, "function", '{');
-    json_string(json, "name", one->name.bytes, one->name.size_bytes);
-    json_string(json, "arguments", one->arguments.bytes, one->arguments.size_bytes);
-    json_close(json, '{');
-    json_close(json, '{');
+    shape_put(out, i == 0 ? ",'tool_calls':[" : ",");
+    shape_put(out, "{'id':%s,'type':'function','function':{'name':%b,'arguments':%b}}", one->id,
+              &one->name, &one->arguments);
   }
-  if (from->call_count > 0) json_close(json, '[');
-  json_close(json, '{');
+  buffer_put_text(out, from->call_count > 0 ? "]}" : "}");
 }
 
-void answer_put_whole(const server *of, answer *to) {
-  answer_give(to, "application/json");
-  to->is_done = true;
+void answer_put_whole(answer *to) {
+  answer_give_json(to);
   if (to->kind == ANSWER_RESPONSE) {
     response_put_whole(to);
     return;
   }
   if (to->kind == ANSWER_NATIVE) {
-    native_put_whole(of, to);
+    native_put_whole(to);
     return;
   }
-  json_writer json;
   const bool is_chat = to->kind == ANSWER_CHAT;
-  json_begin(&json, buffer_put, &to->out);
-  open_head(&json, of, to, is_chat ? "chat.completion" : "text_completion");
-  json_open(&json, "choices", '[');
+  open_head(to, is_chat ? "chat.completion" : "text_completion");
   for (uint32_t i = 0; i < to->choice_count; i++) {
     choice *from = &to->choices[i];
-    open_choice(&json, to, from);
-    if (is_chat) put_message(&json, from);
-    if (!is_chat) json_string(&json, "text", from->content.bytes, from->content.size_bytes);
-    put_logprobs(&json, to, from);
-    put_finish(&json, to, from, finish_of(from));
-    json_close(&json, '{');
+    shape_put(&to->out, "%r{'index':%u,", i > 0 ? "," : "", i);
+    if (is_chat) put_message(&to->out, from);
+    if (!is_chat) shape_put(&to->out, "'text':%b", &from->content);
+    put_logprobs(to, from);
+    put_finish(to, from, choice_finish(from));
+    buffer_put_text(&to->out, "}");
   }
-  json_close(&json, '[');
-  put_usage(&json, to);
-  put_timings(&json, to, &to->choices[0]);
-  json_close(&json, '{');
+  buffer_put_text(&to->out, "]");
+  put_usage(to);
+  put_timings(to, &to->choices[0]);
+  buffer_put_text(&to->out, "}");
 }

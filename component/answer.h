@@ -30,7 +30,9 @@ typedef struct response response;    // response.h
 typedef struct native native;        // native.h
 
 typedef struct answer {
-  struct answer *next;  // in the server's list
+  const server *of;
+  struct answer *next;          // in the server's list
+  struct answer *next_waiting;  // in the queue for vectors or media
   // The response headers, valid once has_head is set. They are already set when a generation
   // begins, except for the status of a failure.
   bool has_head;
@@ -78,6 +80,7 @@ typedef struct answer {
 // Ends an answer whose headers have not been set yet.
 void answer_refuse(answer *to, const refusal *why);
 void answer_give(answer *to, const char *content_type);  // status 200; `out` is its body
+bool answer_give_json(answer *to);                       // the complete body; returns true
 void answer_forget_body(answer *to);
 // Passes the answer's headers to `sink`, one after the other.
 typedef void (*header_sink)(void *context, const char *name, const char *value);
@@ -86,16 +89,27 @@ void answer_put_headers(const answer *reply, header_sink sink, void *context);
 // out after a minute.
 void answer_keep_alive(answer *to, uint64_t now_us, uint32_t silence_ms);
 // Write the parts of a stream: its start, a piece, the end of a choice, and its end.
-void answer_begin_stream(const server *of, answer *to);
-void answer_put_delta(const server *of, answer *to, choice *from, const delta *piece);
-void answer_put_logprobs(const server *of, answer *to,
+void answer_begin_stream(answer *to);
+void answer_put_delta(answer *to, choice *from, const delta *piece);
+void answer_put_logprobs(answer *to,
                          choice *from);  // logprobs of tokens without text
-void answer_put_end(const server *of, answer *to, choice *from);
-void answer_end_stream(const server *of, answer *to);
+void answer_put_end(answer *to, choice *from);
+void answer_end_stream(answer *to);
+// Writes the members of llama.cpp's timings, from which its clients show the speed.
+void answer_put_timings(buffer *out, const choice *from);
+// Returns the tokens of an answer: the choices of a prompt share it.
+typedef struct token_usage {
+  uint64_t prompt, cached, out;
+} token_usage;
+token_usage answer_usage(const answer *of);
 // Returns the stop string that ended a choice, as JSON; NULL: none did.
 const char *answer_stop_text(const answer *to, const choice *ended);
 // Writes the body of an answer whose choices have all ended.
-void answer_put_whole(const server *of, answer *to);
+void answer_put_whole(answer *to);
+
+// Appends an answer to a queue, and removes it from one; returns false if it was not in the queue.
+void answer_enqueue(answer **queue, answer *to);
+bool answer_dequeue(answer **queue, answer *to);
 
 // ---- completions (generation.c) ----
 
@@ -104,16 +118,15 @@ void answer_put_whole(const server *of, answer *to);
 bool generation_prepare(answer *to, answer_kind kind, const wanted *asked, uint32_t choice_count,
                         refusal *refused);
 // Queues a prompt for the next `asked->request.completions` choices, starting at `first`.
-bool generation_submit(const server *of, answer *to, uint32_t first, const wanted *asked,
-                       refusal *refused);
+bool generation_submit(answer *to, uint32_t first, const wanted *asked, refusal *refused);
 // Starts the answer. Called once all prompts are submitted.
-void generation_start(const server *of, answer *to);
+void generation_start(answer *to);
 // Handles an event of one of the answer's requests; returns false if the event does not belong to
 // any of them. If the answer is done while choices are open, generation_cancel is called once all
 // events are handled.
-bool generation_take(const server *of, answer *to, const wick_event *event);
-void generation_cancel(const server *of, answer *to);
+bool generation_take(answer *to, const wick_event *event);
+void generation_cancel(answer *to);
 // Cancels requests in flight and frees everything except the answer itself.
-void generation_free(const server *of, answer *to);
+void generation_free(answer *to);
 
 #endif

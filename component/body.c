@@ -1,7 +1,6 @@
 // component/body.c — parses a request's body as JSON.
 #include "body.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,12 +41,17 @@ bool body_read(body *read, const char *bytes, size_t size_bytes, refusal *refuse
   return refuse(refused, 400, "invalid_json", NULL, "The body must be a JSON object");
 }
 
+// Whether a list contains token ids, judging by its first item.
+static bool are_tokens(const body *read, uint32_t node) {
+  const uint32_t first = body_node(read, node)->first;
+  return body_node(read, node)->kind == JSON_ARRAY && body_node(read, first)->kind == JSON_NUMBER;
+}
+
 bool body_check_lists(const body *read, uint32_t items_max, refusal *refused) {
-  for (uint32_t node = body_node(read, BODY_ROOT)->first; node != 0;
-       node = body_node(read, node)->next) {
+  BODY_EACH(read, node, BODY_ROOT) {
     const json_node *list = body_node(read, node);
     if (list->kind != JSON_ARRAY || list->count <= items_max) continue;
-    if (body_are_tokens(read, node)) continue;
+    if (are_tokens(read, node)) continue;
     char name[REFUSAL_PARAM_BYTES];
     const int shown = list->key.size_bytes < 60 ? (int)list->key.size_bytes : 60;
     snprintf(name, sizeof name, "%.*s", shown, (const char *)list->key.bytes);
@@ -107,26 +111,4 @@ wick_text body_source(const body *read, uint32_t node) {
 void body_put_source(const body *read, uint32_t node, buffer *out) {
   const wick_text source = body_source(read, node);
   buffer_put(out, source.bytes, source.size_bytes);
-}
-
-bool body_are_tokens(const body *read, uint32_t node) {
-  const uint32_t first = body_node(read, node)->first;
-  return body_node(read, node)->kind == JSON_ARRAY && body_node(read, first)->kind == JSON_NUMBER;
-}
-
-bool body_take_tokens(body *read, uint32_t list, const int32_t **tokens, size_t *token_count,
-                      bool (*refuse_field)(refusal *), refusal *refused) {
-  const uint32_t count = body_node(read, list)->count;
-  int32_t *ids = body_alloc(read, count, sizeof *ids, refused);
-  if (ids == NULL) return false;
-  uint32_t index = 0;
-  for (uint32_t item = body_node(read, list)->first; item != 0;
-       item = body_node(read, item)->next) {
-    const double value = body_node(read, item)->kind == JSON_NUMBER ? body_number(read, item) : 0.5;
-    if (value != floor(value) || fabs(value) > INT32_MAX) return refuse_field(refused);
-    ids[index++] = (int32_t)value;
-  }
-  *tokens = ids;
-  *token_count = count;
-  return true;
 }

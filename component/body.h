@@ -32,20 +32,27 @@ void *body_alloc(body *read, size_t count, size_t item_bytes, refusal *refused);
 static inline const json_node *body_node(const body *read, uint32_t node) {
   return document_node(&read->document, node);
 }
+// Loops over the items of an array or the members of an object.
+#define BODY_EACH(read, item, list)                               \
+  for (uint32_t item = body_node(read, list)->first; (item) != 0; \
+       (item) = body_node(read, item)->next)
 // Returns a member of an object; 0 if it is missing or null. A field of the body may also have
 // another server's name (FIELD_ALIASES).
 uint32_t body_find(const body *read, uint32_t object, const char *name);
+static inline uint32_t body_field(const body *read, const char *name) {  // of the body
+  return body_find(read, BODY_ROOT, name);
+}
 bool body_is_true(const body *read, uint32_t node);
+static inline bool body_flag(const body *read, const char *name) {
+  return body_is_true(read, body_field(read, name));
+}
+static inline bool body_is_text(const body *read, uint32_t node) {
+  return body_node(read, node)->kind == JSON_STRING;
+}
 bool body_is(const body *read, uint32_t node, const char *text);  // whether the node is this string
 // Returns the value of a number.
 double body_number(const body *read, uint32_t node);
 wick_text body_text(const body *read, uint32_t node);  // the text of a string
-// Whether a list contains token ids, judging by its first item.
-bool body_are_tokens(const body *read, uint32_t node);
-// Returns the ids of a list of token ids, valid until body_end. A value that is not an id is
-// rejected with the field's message.
-bool body_take_tokens(body *read, uint32_t list, const int32_t **tokens, size_t *token_count,
-                      bool (*refuse_field)(refusal *), refusal *refused);
 // Returns the JSON text of a node as written in the body.
 wick_text body_source(const body *read, uint32_t node);
 void body_put_source(const body *read, uint32_t node, buffer *out);

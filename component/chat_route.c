@@ -7,23 +7,17 @@
 #include "messages.h"
 #include "server.h"
 
-static const field fields_chat[] = {FIELDS_CHAT_USED(PLAIN_FIELD)
-                                        FIELDS_CHAT_IDLE(PLAIN_FIELD)  // only their kind is checked
-                                    {"continue_final_message", FIELD_MISSING, 0, 0, "false"},
-                                    {"add_generation_prompt", FIELD_MISSING, 0, 0, "true"},
-                                    {NULL, FIELD_IGNORED, 0, 0, NULL}};
-
 // ---- tools ----
 
 // Sets *list to the tools that may be called; 0 if no tool may be called.
 static bool take_tools(const body *read, uint32_t *list, refusal *refused) {
-  const uint32_t tools = body_find(read, BODY_ROOT, "tools");
-  const uint32_t choice = body_find(read, BODY_ROOT, "tool_choice");
+  const uint32_t tools = body_field(read, "tools");
+  const uint32_t choice = body_field(read, "tool_choice");
   const uint32_t named = body_find(read, body_find(read, choice, "function"), "name");
   if (!messages_check_tools(read, tools, refused)) return false;
   const bool has_tools = body_node(read, tools)->count > 0;
-  const bool is_named = body_is(read, body_find(read, choice, "type"), "function") &&
-                        body_node(read, named)->kind == JSON_STRING;
+  const bool is_named =
+      body_is(read, body_find(read, choice, "type"), "function") && body_is_text(read, named);
   const bool is_none = body_is(read, choice, "none"),
              is_required = body_is(read, choice, "required");
   if (choice != 0 && !is_named && !is_none && !is_required && !body_is(read, choice, "auto")) {
@@ -42,7 +36,7 @@ static bool take_tools(const body *read, uint32_t *list, refusal *refused) {
 
 // Checks the field that turns reasoning on and off at Z.ai, Moonshot and DeepSeek.
 static bool check_thinking(const body *read, refusal *refused) {
-  const uint32_t thinking = body_find(read, BODY_ROOT, "thinking");
+  const uint32_t thinking = body_field(read, "thinking");
   const uint32_t type = body_find(read, thinking, "type");
   return thinking == 0 || body_is(read, type, "enabled") || body_is(read, type, "disabled") ||
          refuse_value(refused, "thinking", WORDS_THINKING);
@@ -54,21 +48,6 @@ static const media_set *media_of(const answer *to) {
 
 // ---- constraints on the output ----
 
-static const field fields_text_format[] = {{"type", FIELD_IGNORED, 0, 0, NULL},
-                                           {NULL, FIELD_IGNORED, 0, 0, NULL}};
-// llama.cpp's clients send the schema in the `schema` field.
-static const field fields_object_format[] = {{"type", FIELD_IGNORED, 0, 0, NULL},
-                                             {"schema", FIELD_OBJECT, 0, 0, NULL},
-                                             {NULL, FIELD_IGNORED, 0, 0, NULL}};
-static const field fields_schema_format[] = {{"type", FIELD_IGNORED, 0, 0, NULL},
-                                             {"json_schema", FIELD_OBJECT, 0, 0, NULL},
-                                             {NULL, FIELD_IGNORED, 0, 0, NULL}};
-static const field fields_schema[] = {{"name", FIELD_TEXT, 0, 0, NULL},
-                                      {"schema", FIELD_OBJECT, 0, 0, NULL},
-                                      {"strict", FIELD_BOOLEAN, 0, 0, NULL},
-                                      {"description", FIELD_TEXT, 0, 0, NULL},
-                                      {NULL, FIELD_IGNORED, 0, 0, NULL}};
-
 static const field *fields_of_format(const body *read, uint32_t type) {
   if (body_is(read, type, "text")) return fields_text_format;
   if (body_is(read, type, "json_object")) return fields_object_format;
@@ -76,21 +55,18 @@ static const field *fields_of_format(const body *read, uint32_t type) {
 }
 
 static bool take_format(const body *read, wick_grammar *grammar, refusal *refused) {
-  const uint32_t format = body_find(read, BODY_ROOT, "response_format");
-  const field_tables tables = {fields_of_format(read, body_find(read, format, "type")), NULL,
-                               "response_format."};
+  const uint32_t format = body_field(read, "response_format");
+  const field *fields = fields_of_format(read, body_find(read, format, "type"));
   if (format == 0) return true;
-  if (tables.own == NULL) {
+  if (fields == NULL) {
     return refuse(refused, 400, "unsupported_value", "response_format",
                   "response_format.type must be one of text, json_object, json_schema");
   }
-  if (!fields_check(read, format, &tables, refused)) return false;
-  if (tables.own == fields_text_format) return true;
-  const bool is_schema = tables.own == fields_schema_format;
+  if (!fields_check(read, format, fields, "response_format.", refused)) return false;
+  if (fields == fields_text_format) return true;
+  const bool is_schema = fields == fields_schema_format;
   const uint32_t asked = is_schema ? body_find(read, format, "json_schema") : format;
   const uint32_t schema = body_find(read, asked, "schema");
-  const field_tables own = {fields_schema, NULL, "response_format.json_schema."};
-  if (is_schema && !fields_check(read, asked, &own, refused)) return false;
   if (is_schema && schema == 0) {
     return refuse_value(refused, "response_format",
                         "a format whose json_schema.schema is an object");
@@ -110,24 +86,21 @@ typedef struct conversation {
   wanted asked;
   wick_conversation of;  // of the request
   uint32_t tools;        // the tools that may be called; 0: none
-  wick_grammar grammar;  // of the content
   buffer json;           // the object that the template reads
 } conversation;
 
 static bool take_fields(body *read, const char *tenant, conversation *chat, refusal *refused) {
-  const field_tables tables = {fields_chat, fields_common, ""};
-  if (!fields_check(read, BODY_ROOT, &tables, refused) || !messages_check(read, refused) ||
-      !check_thinking(read, refused) || !fields_take(read, tenant, &chat->asked, refused) ||
-      !fields_take_bias(read, &chat->asked.request.sampling, refused) ||
-      !fields_check_adapters(read, refused) || !take_tools(read, &chat->tools, refused) ||
-      !take_format(read, &chat->grammar, refused) ||
-      !fields_take_grammar(read, &chat->grammar, refused)) {
+  if (!messages_check(read, refused) || !check_thinking(read, refused) ||
+      !take_tools(read, &chat->tools, refused) ||
+      !take_format(read, &chat->asked.grammar, refused) ||
+      !fields_take(read, tenant, &chat->asked, refused) ||
+      !fields_take_bias(read, &chat->asked.request.sampling, refused)) {
     return false;
   }
   wick_request *request = &chat->asked.request;
-  const uint32_t tokens = body_find(read, BODY_ROOT, "max_completion_tokens");
-  const uint32_t top = body_find(read, BODY_ROOT, "top_logprobs");
-  request->sampling.logprob = body_is_true(read, body_find(read, BODY_ROOT, "logprobs"));
+  const uint32_t tokens = body_field(read, "max_completion_tokens");
+  const uint32_t top = body_field(read, "top_logprobs");
+  request->sampling.logprob = body_flag(read, "logprobs");
   if (top == 0) fields_take_probabilities(read, &request->sampling);
   if (tokens != 0) request->max_tokens = fields_tokens(read, tokens);
   if (top == 0) return true;
@@ -143,8 +116,7 @@ static bool take_json(const body *read, const media_set *media, media_form form,
   messages_put(&chat->json, read, chat->tools, media, form);
   chat->of.chat.json = chat->json.bytes;
   chat->of.chat.json_bytes = chat->json.size_bytes;
-  return !chat->json.has_failed ||
-         refuse(refused, 503, "nomem", NULL, "Out of memory for the messages");
+  return !chat->json.has_failed || refuse_memory(refused, "the messages");
 }
 
 // Rejects a prompt that exceeds the context before its images are encoded.
@@ -180,27 +152,25 @@ static bool take_media(const server *of, const body *read, const media_set *medi
 static bool take_conversation(const server *of, const body *read, const media_set *media,
                               conversation *chat, refusal *refused) {
   wick_request *request = &chat->asked.request;
-  const uint32_t choice = body_find(read, BODY_ROOT, "tool_choice");
-  const uint32_t parallel = body_find(read, BODY_ROOT, "parallel_tool_calls");
+  const uint32_t choice = body_field(read, "tool_choice");
+  const uint32_t parallel = body_field(read, "parallel_tool_calls");
   wick_text wanted = {"\"auto\"", strlen("\"auto\"")};
   if (choice != 0) wanted = body_source(read, choice);
-  chat->of = (wick_conversation){
-      .chat = {.now_s = (int64_t)time(NULL),
-               .has_now = true,
-               .parse_special = body_is_true(read, body_find(read, BODY_ROOT, "parseSpecial"))},
-      .tool_choice = wanted.bytes,
-      .tool_choice_bytes = wanted.size_bytes,
-      .one_call = parallel != 0 && !body_is_true(read, parallel)};
+  chat->of = (wick_conversation){.chat = {.now_s = (int64_t)time(NULL),
+                                          .has_now = true,
+                                          .parse_special = body_flag(read, "parseSpecial")},
+                                 .tool_choice = wanted.bytes,
+                                 .tool_choice_bytes = wanted.size_bytes,
+                                 .one_call = parallel != 0 && !body_is_true(read, parallel)};
   request->conversation = &chat->of;
   if (chat->asked.limits_reasoning) request->reasoning = &chat->asked.reasoning;
-  if (chat->grammar.kind != WICK_GRAMMAR_NONE) request->grammar = &chat->grammar;
   return media == NULL ? take_json(read, NULL, MEDIA_AS_TEXTS, chat, refused)
                        : take_media(of, read, media, chat, refused);
 }
 
 bool chat_begin_as(server *of, body *read, answer_kind kind, answer *to, refusal *refused) {
   conversation chat = {0};
-  const uint32_t messages = body_find(read, BODY_ROOT, "messages");
+  const uint32_t messages = body_field(read, "messages");
   const bool is_first = to->media == NULL;  // otherwise the media are already encoded
   bool has_begun = take_fields(read, to->tenant, &chat, refused) &&
                    (!is_first || media_take(of, read, messages, to, refused)) &&
@@ -211,10 +181,10 @@ bool chat_begin_as(server *of, body *read, answer_kind kind, answer *to, refusal
   } else if (has_begun) {
     has_begun =
         generation_prepare(to, kind, &chat.asked, chat.asked.request.completions, refused) &&
-        generation_submit(of, to, 0, &chat.asked, refused);
+        generation_submit(to, 0, &chat.asked, refused);
   }
   buffer_free(&chat.json);
-  if (has_begun && !waits) generation_start(of, to);
+  if (has_begun && !waits) generation_start(to);
   return has_begun;
 }
 

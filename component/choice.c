@@ -3,11 +3,10 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "base/json.h"
 #include "base/math.h"
 #include "platform/platform.h"
+#include "shape.h"
 
 void random_name(char name[RANDOM_NAME_BYTES]) {
   uint8_t bytes[RANDOM_NAME_BYTES - 1];
@@ -98,13 +97,17 @@ void choice_keep(void *nothing, choice *to, const delta *piece) {
   buffer_put(&called->arguments, piece->call_arguments.bytes, piece->call_arguments.size_bytes);
 }
 
+static void free_details(details *held) {
+  for (uint32_t i = 0; i < 4; i++) buffer_free(&held->lists[i]);
+}
+
 void choice_free(choice *from) {
   drop_calls(from, 0);
   free(from->calls);
   buffer_free(&from->content);
   buffer_free(&from->reasoning);
-  details_free(&from->details);
-  details_free(&from->echo);
+  free_details(&from->details);
+  free_details(&from->echo);
 }
 
 // ---- logprobs ----
@@ -119,34 +122,29 @@ wick_text token_bytes(wick_engine *engine, int32_t token, char scratch[TOKEN_BYT
 }
 
 // Writes a token as an object, without the closing bracket.
-static void open_token(json_writer *json, wick_engine *engine, wick_logprob of, details_form form) {
+static void open_token(buffer *out, wick_engine *engine, wick_logprob of, details_form form) {
   char scratch[TOKEN_BYTES_MAX];
   const wick_text text = token_bytes(engine, of.token, scratch);
-  json_open(json, NULL, '{');
-  if (form != DETAILS_CHAT) json_i64(json, "id", of.token);
-  json_string(json, "token", text.bytes, text.size_bytes);
+  buffer_put_text(out, "{");
+  if (form != DETAILS_CHAT) shape_put(out, "'id':%d,", of.token);
   if (form == DETAILS_PROBABILITIES) {
-    json_f64(json, "prob", math_exp((double)of.logprob));
+    shape_put(out, "'token':%t,'prob':%f,'bytes':%y", text, math_exp((double)of.logprob), text);
   } else {
-    json_f32(json, "logprob", of.logprob);
+    shape_put(out, "'token':%t,'logprob':%g,'bytes':%y", text, (double)of.logprob, text);
   }
-  json_open(json, "bytes", '[');
-  for (size_t i = 0; i < text.size_bytes; i++) json_u64(json, NULL, (uint8_t)text.bytes[i]);
-  json_close(json, '[');
 }
 
 static void add_object(details *to, wick_engine *engine, const wick_event *event,
                        uint32_t alternatives, details_form form) {
-  json_writer json;
-  json_begin(&json, buffer_put, &to->tokens);
-  open_token(&json, engine, (wick_logprob){event->token, event->logprob}, form);
-  json_open(&json, form == DETAILS_PROBABILITIES ? "top_probs" : "top_logprobs", '[');
+  buffer *out = &to->tokens;
+  open_token(out, engine, (wick_logprob){event->token, event->logprob}, form);
+  shape_put(out, form == DETAILS_PROBABILITIES ? ",'top_probs':[" : ",'top_logprobs':[");
   for (uint32_t i = 0; i < alternatives && i < event->top_count; i++) {
-    open_token(&json, engine, wick_event_top(event, i), form);
-    json_close(&json, '{');
+    if (i > 0) buffer_put_text(out, ",");
+    open_token(out, engine, wick_event_top(event, i), form);
+    buffer_put_text(out, "}");
   }
-  json_close(&json, '[');
-  json_close(&json, '{');
+  buffer_put_text(out, "]}");
 }
 
 // Returns the UTF-16 length of UTF-8 text; invalid bytes count one each.
@@ -167,9 +165,7 @@ uint32_t details_units(wick_engine *engine, int32_t token) {
 void details_add_first(details *to, wick_engine *engine, int32_t token) {
   char scratch[TOKEN_BYTES_MAX];
   const wick_text text = token_bytes(engine, token, scratch);
-  json_writer json;
-  json_begin(&json, buffer_put, &to->tokens);
-  json_string(&json, NULL, text.bytes, text.size_bytes);
+  shape_put(&to->tokens, "%t", text);
   buffer_put_text(&to->logprobs, "null");
   buffer_put_text(&to->tops, "null");
   buffer_put_text(&to->offsets, "0");
@@ -178,48 +174,31 @@ void details_add_first(details *to, wick_engine *engine, int32_t token) {
 
 static void add_text(details *to, wick_engine *engine, const wick_event *event,
                      uint32_t alternatives) {
-  char scratch[TOKEN_BYTES_MAX], key[TOKEN_BYTES_MAX + 1];
+  char scratch[TOKEN_BYTES_MAX];
   const wick_text text = token_bytes(engine, event->token, scratch);
-  json_writer json;
-  json_begin(&json, buffer_put, &to->tokens);
-  json_string(&json, NULL, text.bytes, text.size_bytes);
-  json_begin(&json, buffer_put, &to->logprobs);
-  json_f32(&json, NULL, event->logprob);
-  json_begin(&json, buffer_put, &to->offsets);
-  json_u64(&json, NULL, to->text_units);
+  shape_put(&to->tokens, "%t", text);
+  shape_put(&to->logprobs, "%g", (double)event->logprob);
+  shape_put(&to->offsets, "%u", to->text_units);
   to->text_units += units_of(text);
-  json_begin(&json, buffer_put, &to->tops);
-  json_open(&json, NULL, '{');
+  buffer_put_text(&to->tops, "{");
   for (uint32_t i = 0; i < alternatives && i < event->top_count; i++) {
     const wick_logprob top = wick_event_top(event, i);
-    const wick_text name = token_bytes(engine, top.token, scratch);
-    snprintf(key, sizeof key, "%.*s", (int)name.size_bytes, name.bytes);
-    json_f32(&json, key, top.logprob);
+    shape_put(&to->tops, "%r%t:%g", i > 0 ? "," : "", token_bytes(engine, top.token, scratch),
+              (double)top.logprob);
   }
-  json_close(&json, '{');
+  buffer_put_text(&to->tops, "}");
 }
 
 void details_add(details *to, wick_engine *engine, const wick_event *event, uint32_t alternatives,
                  details_form form) {
-  buffer *const lists[] = {&to->tokens, &to->logprobs, &to->tops, &to->offsets};
   const bool has_items = to->tokens.size_bytes > 0;
   for (uint32_t i = 0; has_items && i < (form == DETAILS_TEXT ? 4 : 1); i++) {
-    buffer_put_text(lists[i], ",");
+    buffer_put_text(&to->lists[i], ",");
   }
   if (form == DETAILS_TEXT) add_text(to, engine, event, alternatives);
   if (form != DETAILS_TEXT) add_object(to, engine, event, alternatives, form);
 }
 
 void details_clear(details *held) {
-  buffer_clear(&held->tokens);
-  buffer_clear(&held->logprobs);
-  buffer_clear(&held->tops);
-  buffer_clear(&held->offsets);
-}
-
-void details_free(details *held) {
-  buffer_free(&held->tokens);
-  buffer_free(&held->logprobs);
-  buffer_free(&held->tops);
-  buffer_free(&held->offsets);
+  for (uint32_t i = 0; i < 4; i++) buffer_clear(&held->lists[i]);
 }

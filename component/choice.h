@@ -14,7 +14,12 @@ typedef struct call {
 // The logprobs of tokens as items of JSON arrays. Chat completions use only `tokens`, whose items
 // are objects.
 typedef struct details {
-  buffer tokens, logprobs, tops, offsets;
+  union {
+    struct {
+      buffer tokens, logprobs, tops, offsets;
+    };
+    buffer lists[4];
+  };
   uint32_t text_units;  // UTF-16 units of all tokens so far: OpenAI's text_offset
 } details;
 
@@ -58,6 +63,10 @@ void choice_read(choice *from, const wick_event *event, delta_sink sink, void *c
 // Adds a piece to the text of a response that is not streamed; a delta_sink without a context.
 void choice_keep(void *nothing, choice *from, const delta *piece);
 void choice_free(choice *from);
+// Returns the finish reason of a choice that has ended.
+static inline const char *choice_finish(const choice *ended) {
+  return ended->has_called && ended->finish[0] == 's' ? "tool_calls" : ended->finish;
+}
 
 // Adds a token's logprobs and those of the first `alternatives` alternatives of the event.
 void details_add(details *to, wick_engine *engine, const wick_event *event, uint32_t alternatives,
@@ -65,7 +74,6 @@ void details_add(details *to, wick_engine *engine, const wick_event *event, uint
 // Adds a token of a completion that has no logprob because no token precedes it.
 void details_add_first(details *to, wick_engine *engine, int32_t token);
 void details_clear(details *held);
-void details_free(details *held);
 // Returns the bytes of a token, which are stored in the engine or in `scratch`.
 enum { TOKEN_BYTES_MAX = 1024 };
 wick_text token_bytes(wick_engine *engine, int32_t token, char scratch[TOKEN_BYTES_MAX]);

@@ -1,14 +1,10 @@
 // component/completion_route.c — POST /v1/completions: continues prompts, each with one or several
 // choices.
-#include <string.h>
 
 #include "echo.h"
 #include "prompts.h"
 
 enum { MAX_TOKENS = 16 };  // OpenAI's default
-
-static const field fields_completion[] = {
-    FIELDS_COMPLETION(PLAIN_FIELD){NULL, FIELD_IGNORED, 0, 0, NULL}};
 
 // The parts of a prompt that are requested.
 typedef struct prompt_parts {
@@ -17,8 +13,8 @@ typedef struct prompt_parts {
 
 static bool take_parts(const body *read, const wanted *asked, prompt_parts *parts,
                        refusal *refused) {
-  const uint32_t tokens = body_find(read, BODY_ROOT, "max_tokens");
-  parts->has_echo = body_is_true(read, body_find(read, BODY_ROOT, "echo"));
+  const uint32_t tokens = body_field(read, "max_tokens");
+  parts->has_echo = body_flag(read, "echo");
   parts->has_text = tokens == 0 || body_number(read, tokens) != 0;
   if (parts->has_echo && asked->is_streamed) {
     return refuse(refused, REFUSE_ECHO_STREAM("echo"));
@@ -44,26 +40,21 @@ static bool submit_prompt(server *of, const prompt *one, uint32_t first, wanted 
     asked->reasoning.ending_bytes = text.size_bytes;
     request->reasoning = &asked->reasoning;
   }
-  is_right = is_right && (!parts.has_echo || echo_begin(of, request, to, first, refused)) &&
-             (!parts.has_text || generation_submit(of, to, first, asked, refused));
+  is_right = is_right && (!parts.has_echo || echo_begin(request, to, first, refused)) &&
+             (!parts.has_text || generation_submit(to, first, asked, refused));
   buffer_free(&text);
   if (is_right && !parts.has_text) end_choices(to, first);
   return is_right;
 }
 
-static bool take_fields(body *read, const char *tenant, wanted *asked, wick_grammar *grammar,
-                        refusal *refused) {
-  const field_tables tables = {fields_completion, fields_common, ""};
-  if (!fields_check(read, BODY_ROOT, &tables, refused) ||
-      !fields_take(read, tenant, asked, refused) ||
-      !fields_take_bias(read, &asked->request.sampling, refused) ||
-      !fields_check_adapters(read, refused) || !fields_take_grammar(read, grammar, refused)) {
+static bool take_fields(body *read, const char *tenant, wanted *asked, refusal *refused) {
+  if (!fields_take(read, tenant, asked, refused) ||
+      !fields_take_bias(read, &asked->request.sampling, refused)) {
     return false;
   }
-  if (grammar->kind != WICK_GRAMMAR_NONE) asked->request.grammar = grammar;
-  const uint32_t logprobs = body_find(read, BODY_ROOT, "logprobs");
-  if (body_find(read, BODY_ROOT, "max_tokens") == 0) asked->request.max_tokens = MAX_TOKENS;
-  const uint32_t best_of = body_find(read, BODY_ROOT, "best_of");
+  const uint32_t logprobs = body_field(read, "logprobs");
+  if (body_field(read, "max_tokens") == 0) asked->request.max_tokens = MAX_TOKENS;
+  const uint32_t best_of = body_field(read, "best_of");
   fields_take_probabilities(read, &asked->request.sampling);
   if (logprobs != 0) {
     asked->request.sampling.logprob = true;
@@ -75,13 +66,10 @@ static bool take_fields(body *read, const char *tenant, wanted *asked, wick_gram
 }
 
 bool completion_begin(server *of, body *read, answer *to, refusal *refused) {
-  wanted asked;
-  wick_grammar grammar = {0};
-  if (!take_fields(read, to->tenant, &asked, &grammar, refused)) return false;
-  const uint32_t given = body_find(read, BODY_ROOT, "prompt");
-  if (given == 0) {
-    return refuse(refused, REFUSE_MISSING("prompt"), "prompt");
-  }
+  wanted asked = {0};
+  if (!take_fields(read, to->tenant, &asked, refused)) return false;
+  const uint32_t given = body_field(read, "prompt");
+  if (given == 0) return refuse(refused, REFUSE_MISSING("prompt"), "prompt");
   prompt_parts parts;
   prompt *prompts;
   uint32_t count;
@@ -98,6 +86,6 @@ bool completion_begin(server *of, body *read, answer *to, refusal *refused) {
   for (uint32_t i = 0; i < count; i++) {
     if (!submit_prompt(of, &prompts[i], i * n, &asked, parts, to, refused)) return false;
   }
-  generation_start(of, to);
+  generation_start(to);
   return true;
 }

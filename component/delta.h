@@ -7,7 +7,8 @@
 
 enum { CALL_ID_BYTES = 48 };
 
-// Strings are valid only during the call that receives the delta.
+// Strings are valid only during the call that receives the
+// delta.
 typedef struct delta {
   wick_text content, reasoning;  // bytes NULL: absent
   bool is_call;

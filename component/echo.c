@@ -3,55 +3,34 @@
 // and is forced to generate the others.
 #include "echo.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "prompts.h"
 
 typedef struct prompt_tokens {
-  int32_t *ids;  // [count], the tokens that the model processes
+  const int32_t *ids;  // [count], the tokens that the model processes
   size_t count;
   size_t first;  // the index where the prompt's tokens begin, after a BOS
 } prompt_tokens;
 
-static bool refuse_memory(refusal *refused) {
-  return refuse(refused, 503, "nomem", NULL, "The prompt does not fit in memory");
-}
-
 // Returns the tokens of the prompt's text, after a BOS if the model requires one. An EOS is left
 // out.
-static bool tokenize(const server *of, const wick_request *asked, prompt_tokens *out,
+static bool tokenize(const server *of, body *read, const wick_request *asked, prompt_tokens *out,
                      refusal *refused) {
-  wick_error error;
-  size_t all = 0;
-  const size_t capacity = asked->text_bytes + 8;
+  const wick_text text = {asked->text, asked->text_bytes};
+  const int32_t *own;
+  size_t all;
   const uint32_t plain = WICK_TOKENIZE_PARSE_SPECIAL;
-  int32_t *own = malloc(capacity * sizeof *own);
-  out->ids = malloc(capacity * sizeof *out->ids);
-  if (own == NULL || out->ids == NULL) {
-    free(own);
-    return refuse_memory(refused);
+  if (!prompts_tokenize(of->engine, read, text, plain, &own, &out->count, refused) ||
+      !prompts_tokenize(of->engine, read, text, plain | (uint32_t)WICK_TOKENIZE_ADD_SPECIAL,
+                        &out->ids, &all, refused)) {
+    return false;
   }
-  wick_status status = wick_tokenize(of->engine, asked->text, asked->text_bytes, plain, own,
-                                     capacity, &out->count, &error);
-  if (status == WICK_OK) {
-    status = wick_tokenize(of->engine, asked->text, asked->text_bytes,
-                           plain | (uint32_t)WICK_TOKENIZE_ADD_SPECIAL, out->ids, capacity, &all,
-                           &error);
-  }
-  const bool has_bos = status == WICK_OK && all > out->count &&
-                       memcmp(out->ids + 1, own, out->count * sizeof *own) == 0;
+  const bool has_bos =
+      all > out->count &&
+      (out->count == 0 || memcmp(out->ids + 1, own, out->count * sizeof *own) == 0);
   out->first = has_bos ? 1 : 0;
   out->count += out->first;
-  free(own);
-  return status == WICK_OK || refuse_error(refused, &error, "prompt", NULL);
-}
-
-static bool copy_ids(const wick_request *asked, prompt_tokens *out, refusal *refused) {
-  out->count = asked->token_count;
-  out->ids = malloc((out->count + 1) * sizeof *out->ids);
-  if (out->ids == NULL) return refuse_memory(refused);
-  memcpy(out->ids, asked->tokens, out->count * sizeof *out->ids);
   return true;
 }
 
@@ -82,29 +61,27 @@ static bool submit(const server *of, const wick_request *asked, const prompt_tok
   return true;
 }
 
-bool echo_begin(const server *of, const wick_request *asked, answer *to, uint32_t first,
-                refusal *refused) {
+bool echo_begin(const wick_request *asked, answer *to, uint32_t first, refusal *refused) {
   const prompt shown = {{asked->text, asked->text_bytes}, asked->tokens, asked->token_count};
-  prompt_tokens prompt = {0};
+  prompt_tokens prompt = {.ids = asked->tokens, .count = asked->token_count};
   choice *choices = &to->choices[first];
-  bool is_right = asked->tokens == NULL ? tokenize(of, asked, &prompt, refused)
-                                        : copy_ids(asked, &prompt, refused);
+  bool is_right =
+      asked->tokens != NULL || tokenize(to->of, &to->asked->read, asked, &prompt, refused);
   buffer *text = &choices->content;
-  is_right = is_right && prompts_put(of->engine, &shown, text, refused);
+  is_right = is_right && prompts_put(to->of->engine, &shown, text, refused);
   for (uint32_t i = 0; is_right && i < to->choices_a_prompt; i++) {
     choices[i].tokens_prompt = (uint32_t)prompt.count;  // replaced when the choice itself ends
     if (i > 0) buffer_put(&choices[i].content, text->bytes, text->size_bytes);
   }
   if (is_right && to->has_logprobs) {
     if (prompt.first == 0 && prompt.count > 0) {
-      details_add_first(&choices->echo, of->engine, prompt.ids[0]);
+      details_add_first(&choices->echo, to->of->engine, prompt.ids[0]);
     }
     for (size_t i = prompt.first; i < prompt.count; i++) {
-      const uint32_t units = details_units(of->engine, prompt.ids[i]);
+      const uint32_t units = details_units(to->of->engine, prompt.ids[i]);
       for (uint32_t k = 0; k < to->choices_a_prompt; k++) choices[k].details.text_units += units;
     }
-    if (prompt.count > 1) is_right = submit(of, asked, &prompt, to, choices, refused);
+    if (prompt.count > 1) is_right = submit(to->of, asked, &prompt, to, choices, refused);
   }
-  free(prompt.ids);
   return is_right;
 }

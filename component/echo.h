@@ -6,7 +6,6 @@
 
 // Puts the prompt of `asked` before its choices, which begin with `first`. With logprobs, queues a
 // request for the logprobs of the prompt. Returns false if the request was rejected.
-bool echo_begin(const server *of, const wick_request *asked, answer *to, uint32_t first,
-                refusal *refused);
+bool echo_begin(const wick_request *asked, answer *to, uint32_t first, refusal *refused);
 
 #endif

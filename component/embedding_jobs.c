@@ -10,20 +10,13 @@
 enum { HEAD_US = 250000 };
 
 void embedding_wait(server *of, answer *to, embedding *job) {
-  answer **link = &of->embeddings;
-  while (*link != NULL) link = &(*link)->embedding->next;
-  *link = to;
+  answer_enqueue(&of->embeddings, to);
   to->embedding = job;
   if (of->embeddings == to) embeddings_step(of);
 }
 
 static void leave_line(server *of, answer *to) {
-  answer **link = &of->embeddings;
-  while (*link != NULL && *link != to) link = &(*link)->embedding->next;
-  if (*link == NULL) return;
-  if (to->embedding->is_begun) wick_embed_end(of->engine);
-  *link = to->embedding->next;
-  to->embedding->next = NULL;
+  if (answer_dequeue(&of->embeddings, to) && to->embedding->is_begun) wick_embed_end(of->engine);
 }
 
 static void fail(server *of, answer *to, const wick_error *error) {
@@ -34,16 +27,15 @@ static void fail(server *of, answer *to, const wick_error *error) {
 }
 
 static void give(server *of, answer *to) {
-  to->embedding->put(of, to);
+  to->embedding->put(to);
   leave_line(of, to);
   if (to->out.has_failed) {
     refusal refused = {0};
-    refuse(&refused, 503, "nomem", NULL, "Out of memory for the answer");
+    refuse_memory(&refused, "the answer");
     answer_refuse(to, &refused);
     return;
   }
-  answer_give(to, "application/json");
-  to->is_done = true;
+  answer_give_json(to);
 }
 
 bool embeddings_step(server *of) {

@@ -6,13 +6,12 @@
 #include "server.h"
 
 struct embedding {
-  answer *next;                // in the queue
   wick_embed_request request;  // its memory belongs to the body
   bool is_begun;
   uint64_t begun_us;
   const char *param;  // the field of the body with the texts
   // Writes the body of the response when all vectors are complete.
-  void (*put)(const server *of, answer *to);
+  void (*put)(answer *to);
   bool is_base64;  // for embeddings
   uint32_t top_n;  // for a ranking
   bool gives_documents, gives_raw_scores;

@@ -4,20 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json.h"
 #include "base/math.h"
 #include "embedding_jobs.h"
 #include "prompts.h"
-
-static const field fields_embedding[] = {
-    FIELDS_EVERY(PLAIN_FIELD) FIELDS_EMBEDDING(PLAIN_FIELD){NULL, FIELD_IGNORED, 0, 0, NULL}};
-static const field fields_native[] = {FIELDS_EVERY(PLAIN_FIELD) FIELDS_NATIVE_EMBEDDING(
-    PLAIN_FIELD){NULL, FIELD_IGNORED, 0, 0, NULL}};
-static const field fields_rerank[] = {
-    FIELDS_EVERY(PLAIN_FIELD) FIELDS_RERANK(PLAIN_FIELD){NULL, FIELD_IGNORED, 0, 0, NULL}};
+#include "shape.h"
 
 static bool is_missing(const body *read, const char *name, refusal *refused) {
-  if (body_find(read, BODY_ROOT, name) != 0) return false;
+  if (body_field(read, name) != 0) return false;
   refuse(refused, REFUSE_MISSING(name), name);
   return true;
 }
@@ -51,16 +44,16 @@ static uint32_t text_of_document(const body *read, uint32_t node) {
 }
 
 static bool take_documents(body *read, embedding *job, const char *name, refusal *refused) {
-  const json_node *list = body_node(read, body_find(read, BODY_ROOT, name));
+  const json_node *list = body_node(read, body_field(read, name));
   if (list->kind != JSON_ARRAY || list->count == 0) {
     return refuse_value(refused, name, WORDS_STRINGS);
   }
-  const wick_text query = body_text(read, body_find(read, BODY_ROOT, "query"));
+  const wick_text query = body_text(read, body_field(read, "query"));
   wick_embed_text *texts = texts_of(read, job, list->count, refused);
   if (texts == NULL) return false;
   for (uint32_t item = list->first; item != 0; item = body_node(read, item)->next) {
     const uint32_t text = text_of_document(read, item);
-    if (body_node(read, text)->kind != JSON_STRING) {
+    if (!body_is_text(read, text)) {
       return refuse_value(refused, name, WORDS_STRINGS);
     }
     const wick_text document = body_text(read, text);
@@ -73,13 +66,6 @@ static bool take_documents(body *read, embedding *job, const char *name, refusal
 }
 
 // ---- answers ----
-
-static void put_usage(json_writer *json, uint64_t tokens) {
-  json_open(json, "usage", '{');
-  json_u64(json, "prompt_tokens", tokens);
-  json_u64(json, "total_tokens", tokens);
-  json_close(json, '{');
-}
 
 static void put_base64(buffer *out, const uint8_t *bytes, size_t size) {
   static const char DIGITS[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -97,64 +83,48 @@ static void put_base64(buffer *out, const uint8_t *bytes, size_t size) {
   buffer_put_text(out, "\"");
 }
 
-static void put_floats(json_writer *json, const char *key, const wick_vectors *vectors) {
+static void put_floats(buffer *out, const wick_vectors *vectors) {
   const uint32_t count = vectors->rows * vectors->width;
-  json_open(json, key, '[');
-  for (uint32_t i = 0; i < count; i++) json_f32(json, NULL, vectors->values[i]);
-  json_close(json, '[');
-}
-
-static void put_vector(json_writer *json, answer *to, const wick_vectors *vectors) {
-  if (!to->embedding->is_base64) {
-    put_floats(json, "embedding", vectors);
-    return;
+  for (uint32_t i = 0; i < count; i++) {
+    shape_put(out, i == 0 ? "[%g" : ",%g", (double)vectors->values[i]);
   }
-  const uint32_t count = vectors->rows * vectors->width;
-  json_member(json, "embedding");
-  put_base64(&to->out, (const uint8_t *)vectors->values, count * sizeof *vectors->values);
+  buffer_put_text(out, "]");
 }
 
-static void put_embeddings(const server *of, answer *to) {
-  json_writer json;
-  uint64_t tokens = 0;
-  json_begin(&json, buffer_put, &to->out);
-  json_open(&json, NULL, '{');
-  json_text(&json, "object", "list");
-  json_text(&json, "model", of->model);
-  json_open(&json, "data", '[');
+static void put_usage(buffer *out, uint64_t tokens) {
+  shape_put(out, "],'usage':{'prompt_tokens':%U,'total_tokens':%U}}", tokens, tokens);
+}
+
+static void put_embeddings(answer *to) {
+  buffer *out = &to->out;
+  shape_put(out, "{'object':'list','model':%s,'data':[", to->of->model);
   for (uint32_t i = 0; i < to->embedding->request.text_count; i++) {
     wick_vectors vectors;
-    if (!wick_embed_get(of->engine, i, &vectors)) continue;
-    tokens += vectors.tokens;
-    json_open(&json, NULL, '{');
-    json_text(&json, "object", "embedding");
-    json_u64(&json, "index", i);
-    put_vector(&json, to, &vectors);
-    json_close(&json, '{');
+    if (!wick_embed_get(to->of->engine, i, &vectors)) continue;
+    const uint32_t count = vectors.rows * vectors.width;
+    to->tokens_embedded += vectors.tokens;
+    shape_put(out, "%r{'object':'embedding','index':%u,'embedding':", i > 0 ? "," : "", i);
+    if (to->embedding->is_base64) {
+      put_base64(out, (const uint8_t *)vectors.values, count * sizeof *vectors.values);
+    } else {
+      put_floats(out, &vectors);
+    }
+    buffer_put_text(out, "}");
   }
-  json_close(&json, '[');
-  to->tokens_embedded = tokens;
-  put_usage(&json, tokens);
-  json_close(&json, '{');
+  put_usage(out, to->tokens_embedded);
 }
 
 // Writes the vectors in the format of llama.cpp's server.
-static void put_native(const server *of, answer *to) {
-  json_writer json;
-  json_begin(&json, buffer_put, &to->out);
-  json_open(&json, NULL, '[');
+static void put_native(answer *to) {
   for (uint32_t i = 0; i < to->embedding->request.text_count; i++) {
     wick_vectors vectors;
-    if (!wick_embed_get(of->engine, i, &vectors)) continue;
+    if (!wick_embed_get(to->of->engine, i, &vectors)) continue;
     to->tokens_embedded += vectors.tokens;
-    json_open(&json, NULL, '{');
-    json_u64(&json, "index", i);
-    json_open(&json, "embedding", '[');
-    put_floats(&json, NULL, &vectors);
-    json_close(&json, '[');
-    json_close(&json, '{');
+    shape_put(&to->out, "%r{'index':%u,'embedding':[", i > 0 ? "," : "[", i);
+    put_floats(&to->out, &vectors);
+    buffer_put_text(&to->out, "]}");
   }
-  json_close(&json, '[');
+  buffer_put_text(&to->out, "]");
 }
 
 typedef struct ranked {
@@ -182,21 +152,19 @@ static int compare_ranks(const void *left, const void *right) {
   return a->index < b->index ? -1 : 1;
 }
 
-static void put_rank(json_writer *json, const embedding *job, const ranked *one) {
-  json_open(json, NULL, '{');
-  json_u64(json, "index", one->index);
-  const float score = job->gives_raw_scores ? one->score : one->probability;
-  json_f32(json, job->is_list ? "score" : "relevance_score", score);
+static void put_rank(buffer *out, const embedding *job, const ranked *one) {
+  const double score = (double)(job->gives_raw_scores ? one->score : one->probability);
+  const wick_embed_text *pair = &job->request.texts[one->index];
+  const wick_text document = {pair->document, pair->document_bytes};
+  shape_put(out, "{'index':%u,'%r':%g", one->index, job->is_list ? "score" : "relevance_score",
+            score);
   if (job->gives_documents) {
-    const wick_embed_text *pair = &job->request.texts[one->index];
-    if (!job->is_list) json_open(json, "document", '{');
-    json_string(json, "text", pair->document, pair->document_bytes);
-    if (!job->is_list) json_close(json, '{');
+    shape_put(out, job->is_list ? ",'text':%t" : ",'document':{'text':%t}", document);
   }
-  json_close(json, '{');
+  buffer_put_text(out, "}");
 }
 
-static void put_ranking(const server *of, answer *to) {
+static void put_ranking(answer *to) {
   const embedding *job = to->embedding;
   const uint32_t count = job->request.text_count;
   ranked *ranks = calloc(count, sizeof *ranks);
@@ -205,7 +173,7 @@ static void put_ranking(const server *of, answer *to) {
   if (ranks == NULL) return;
   for (uint32_t i = 0; i < count; i++) {
     wick_vectors vectors = {0};
-    wick_embed_get(of->engine, i, &vectors);
+    wick_embed_get(to->of->engine, i, &vectors);
     ranks[i].index = i;
     if (vectors.values != NULL) {
       ranks[i].score = vectors.values[0];
@@ -214,54 +182,44 @@ static void put_ranking(const server *of, answer *to) {
     tokens += vectors.tokens;
   }
   qsort(ranks, count, sizeof *ranks, compare_ranks);
-  json_writer json;
-  json_begin(&json, buffer_put, &to->out);
-  if (!job->is_list) {
-    json_open(&json, NULL, '{');
-    json_text(&json, "model", of->model);
-    json_text(&json, "object", "list");
+  if (!job->is_list) shape_put(&to->out, "{'model':%s,'object':'list','results':", to->of->model);
+  buffer_put_text(&to->out, "[");
+  for (uint32_t i = 0; i < count && i < job->top_n; i++) {
+    if (i > 0) buffer_put_text(&to->out, ",");
+    put_rank(&to->out, job, &ranks[i]);
   }
-  json_open(&json, job->is_list ? NULL : "results", '[');
-  for (uint32_t i = 0; i < count && i < job->top_n; i++) put_rank(&json, job, &ranks[i]);
-  json_close(&json, '[');
   to->tokens_embedded = tokens;
-  if (!job->is_list) {
-    put_usage(&json, tokens);
-    json_close(&json, '{');
-  }
+  if (job->is_list) buffer_put_text(&to->out, "]");
+  if (!job->is_list) put_usage(&to->out, tokens);
   free(ranks);
 }
 
 // ---- routes ----
 
 static bool check_format(const body *read, refusal *refused) {
-  const uint32_t format = body_find(read, BODY_ROOT, "encoding_format");
+  const uint32_t format = body_field(read, "encoding_format");
   return format == 0 || body_is(read, format, "float") || body_is(read, format, "base64") ||
          refuse_value(refused, "encoding_format", WORDS_ENCODING_FORMAT);
 }
 
 static bool take_embedding(const server *of, body *read, embedding *job, refusal *refused) {
-  const field_tables tables = {fields_embedding, NULL, ""};
-  if (!fields_check(read, BODY_ROOT, &tables, refused) || !check_format(read, refused) ||
-      is_missing(read, "input", refused) ||
-      !take_input(of, read, body_find(read, BODY_ROOT, "input"), job, refused)) {
+  if (!check_format(read, refused) || is_missing(read, "input", refused) ||
+      !take_input(of, read, body_field(read, "input"), job, refused)) {
     return false;
   }
-  const uint32_t dimensions = body_find(read, BODY_ROOT, "dimensions");
+  const uint32_t dimensions = body_field(read, "dimensions");
   if (dimensions != 0) job->request.dimensions = (uint32_t)body_number(read, dimensions);
   job->request.normalizes = true;
-  job->is_base64 = body_is(read, body_find(read, BODY_ROOT, "encoding_format"), "base64");
+  job->is_base64 = body_is(read, body_field(read, "encoding_format"), "base64");
   job->param = "input";
   job->put = put_embeddings;
   return true;
 }
 
 static bool take_native(const server *of, body *read, embedding *job, refusal *refused) {
-  const field_tables tables = {fields_native, NULL, ""};
-  const uint32_t content = body_find(read, BODY_ROOT, "content");
-  const uint32_t input = body_find(read, BODY_ROOT, "input");
-  const uint32_t norm = body_find(read, BODY_ROOT, "embd_normalize");
-  if (!fields_check(read, BODY_ROOT, &tables, refused)) return false;
+  const uint32_t content = body_field(read, "content");
+  const uint32_t input = body_field(read, "input");
+  const uint32_t norm = body_field(read, "embd_normalize");
   if (content == 0 && is_missing(read, "input", refused)) return false;
   if (content != 0 && input != 0) {
     return refuse(refused, REFUSE_SAME_FIELD("content"), "content", "input");
@@ -274,28 +232,25 @@ static bool take_native(const server *of, body *read, embedding *job, refusal *r
 
 // Returns the field with the documents; NULL: the documents are in both fields, or missing.
 static const char *name_of_documents(const body *read, refusal *refused) {
-  if (body_find(read, BODY_ROOT, "texts") == 0) {
+  if (body_field(read, "texts") == 0) {
     return is_missing(read, "documents", refused) ? NULL : "documents";
   }
-  if (body_find(read, BODY_ROOT, "documents") == 0) return "texts";
+  if (body_field(read, "documents") == 0) return "texts";
   refuse(refused, REFUSE_SAME_FIELD("texts"), "texts", "documents");
   return NULL;
 }
 
 static bool take_ranking(const server *of, body *read, embedding *job, refusal *refused) {
   (void)of;
-  const field_tables tables = {fields_rerank, NULL, ""};
-  if (!fields_check(read, BODY_ROOT, &tables, refused) || is_missing(read, "query", refused)) {
-    return false;
-  }
+  if (is_missing(read, "query", refused)) return false;
   const char *name = name_of_documents(read, refused);
   if (name == NULL || !take_documents(read, job, name, refused)) return false;
-  const uint32_t top = body_find(read, BODY_ROOT, "top_n");
+  const uint32_t top = body_field(read, "top_n");
   job->top_n = top == 0 ? UINT32_MAX : (uint32_t)body_number(read, top);
   job->is_list = strcmp(name, "texts") == 0;
   const char *shows = job->is_list ? "return_text" : "return_documents";
-  job->gives_documents = body_is_true(read, body_find(read, BODY_ROOT, shows));
-  job->gives_raw_scores = body_is_true(read, body_find(read, BODY_ROOT, "raw_scores"));
+  job->gives_documents = body_is_true(read, body_field(read, shows));
+  job->gives_raw_scores = body_flag(read, "raw_scores");
   job->request.pooling = WICK_POOLING_RANK;
   job->param = "documents";
   job->put = put_ranking;
@@ -305,7 +260,7 @@ static bool take_ranking(const server *of, body *read, embedding *job, refusal *
 static bool begin(server *of, body *read, answer *to,
                   bool (*take)(const server *, body *, embedding *, refusal *), refusal *refused) {
   embedding *job = calloc(1, sizeof *job);
-  if (job == NULL) return refuse(refused, 503, "nomem", NULL, "Out of memory");
+  if (job == NULL) return refuse_memory(refused, NULL);
   wick_embed_default(&job->request);
   if (!take(of, read, job, refused)) {
     free(job);

@@ -3,12 +3,17 @@
 
 #include <string.h>
 
+bool facts_parse(facts *of, refusal *refused) {
+  buffer_put(&of->json, "", 1);
+  if (of->json.has_failed) return refuse_memory(refused, NULL);
+  of->is_read = body_parse(&of->read, of->json.bytes, of->json.size_bytes - 1, refused);
+  return of->is_read;
+}
+
 bool facts_read(wick_engine *engine, facts *out, refusal *refused) {
   memset(out, 0, sizeof *out);
   wick_info_json(engine, buffer_put, &out->json);
-  buffer_put(&out->json, "", 1);
-  if (out->json.has_failed) return refuse(refused, 503, "nomem", NULL, "Out of memory");
-  return body_parse(&out->read, out->json.bytes, out->json.size_bytes - 1, refused);
+  return facts_parse(out, refused);
 }
 
 void facts_end(facts *held) {
@@ -17,7 +22,7 @@ void facts_end(facts *held) {
 }
 
 uint32_t facts_of_tokenizer(const facts *of, const char *name) {
-  return body_find(&of->read, body_find(&of->read, BODY_ROOT, "tokenizer"), name);
+  return body_find(&of->read, body_field(&of->read, "tokenizer"), name);
 }
 
 int32_t facts_token(const facts *of, uint32_t node) {

@@ -1,4 +1,5 @@
-// component/facts.h — the engine's description of its model (wick_info_json), parsed.
+// component/facts.h — the engine's description of its model (wick_info_json) or of its state,
+// parsed.
 #ifndef WICK_COMPONENT_FACTS_H
 #define WICK_COMPONENT_FACTS_H
 
@@ -7,9 +8,12 @@
 typedef struct facts {
   buffer json;
   body read;
+  bool is_read;
 } facts;
 
 // facts_end must be called in any case.
+// Parses the JSON that the engine has written to `json`.
+bool facts_parse(facts *of, refusal *refused);
 bool facts_read(wick_engine *engine, facts *out, refusal *refused);
 void facts_end(facts *held);
 // Returns a member of `tokenizer`; 0: the model does not have it.

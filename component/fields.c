@@ -12,17 +12,52 @@
 #define WHOLE_MAX 9007199254740991.0  // largest integer that JavaScript represents exactly
 
 #define NUMBER_FIELD(field, name, is_float, least, most, by_default) \
-  {name, (is_float) ? FIELD_NUMBER : FIELD_WHOLE, least, most, NULL},
+  {name, (is_float) ? FIELD_NUMBER : FIELD_WHOLE, RANGE(least, most)},
 
-#define FLAG_FIELD(member, name) {name, FIELD_BOOLEAN, 0, 0, NULL},
+#define FLAG_FIELD(member, name) {name, FIELD_BOOLEAN, NULL},
 
-const field fields_common[] = {FIELDS_EVERY(PLAIN_FIELD) FIELDS_TEXT(PLAIN_FIELD)
-                                   SAMPLING_FIELDS(NUMBER_FIELD)  // with their ranges
-                               FLAG_FIELDS(FLAG_FIELD){NULL, FIELD_IGNORED, 0, 0, NULL}};
+// A row in the field tables of base/options.h.
+#define RANGE(min, max) ((const double[]){min, max})
+#define ROW(name, kind, more) {name, kind, more},
+#define TABLE(name, rows, next) const field fields_##name[] = {rows{NULL, FIELD_IGNORED, next}}
+
+static TABLE(stream_options, FIELDS_STREAM_OPTIONS(ROW), NULL);
+static TABLE(structured_outputs, FIELDS_STRUCTURED_OUTPUTS(ROW), NULL);
+static TABLE(json_schema, FIELDS_JSON_SCHEMA(ROW), NULL);
+static TABLE(response_stream, FIELDS_RESPONSE_STREAM(ROW), NULL);
+static TABLE(reasoning, FIELDS_REASONING(ROW), NULL);
+static TABLE(response_text, FIELDS_RESPONSE_TEXT(ROW), NULL);
+TABLE(text_format, FIELDS_TEXT_FORMAT(ROW), NULL);
+TABLE(object_format, FIELDS_OBJECT_FORMAT(ROW), NULL);
+TABLE(schema_format, FIELDS_SCHEMA_FORMAT(ROW), NULL);
+TABLE(response_format, FIELDS_RESPONSE_FORMAT(ROW), NULL);
+TABLE(response_tool, FIELDS_RESPONSE_TOOL(ROW), NULL);
+TABLE(message, FIELDS_MESSAGE(ROW) ROW("prefix", FIELD_MISSING, "false"), NULL);
+
+static TABLE(every, FIELDS_EVERY(ROW), NULL);
+static TABLE(text, FIELDS_TEXT(ROW) SAMPLING_FIELDS(NUMBER_FIELD) FLAG_FIELDS(FLAG_FIELD),
+             fields_every);
+#define CHAT_FIELDS                                      \
+  FIELDS_CHAT_USED(ROW)                                  \
+  FIELDS_CHAT_IDLE(ROW) /* only their kind is checked */ \
+  ROW("continue_final_message", FIELD_MISSING, "false")  \
+  ROW("add_generation_prompt", FIELD_MISSING, "true")
+TABLE(chat, CHAT_FIELDS, fields_text);
+TABLE(completion, FIELDS_COMPLETION(ROW), fields_text);
+TABLE(responses, FIELDS_RESPONSE(ROW), fields_text);
+TABLE(native, FIELDS_NATIVE_COMPLETION(ROW) FIELDS_NATIVE(ROW), fields_text);
+TABLE(infill, FIELDS_INFILL(ROW) FIELDS_NATIVE(ROW), fields_text);
+TABLE(embedding, FIELDS_EMBEDDING(ROW), fields_every);
+TABLE(native_embedding, FIELDS_NATIVE_EMBEDDING(ROW), fields_every);
+TABLE(rerank, FIELDS_RERANK(ROW), fields_every);
+TABLE(tokenize, FIELDS_TOKENIZE(ROW), NULL);
+TABLE(detokenize, FIELDS_DETOKENIZE(ROW), NULL);
+TABLE(template, FIELDS_TEMPLATE(ROW), NULL);
 
 static const field *find(const field *table, document_text name) {
-  for (; table != NULL && table->name != NULL; table++) {
-    if (text_is(name, table->name)) return table;
+  while (table != NULL) {
+    if (table->name != NULL && text_is(name, table->name)) return table;
+    table = table->name == NULL ? table->more : table + 1;
   }
   return NULL;
 }
@@ -36,17 +71,12 @@ static const char *own_name(document_text name) {
   return NULL;
 }
 
-static const field *find_in(const field_tables *tables, document_text name) {
-  const field *known = find(tables->own, name);
-  return known != NULL ? known : find(tables->shared, name);
-}
-
 // ---- checks ----
 
 static bool is_in_range(const body *read, uint32_t node, const field *known) {
-  const double value = body_number(read, node);
+  const double value = body_number(read, node), *range = known->more;
   if (known->kind == FIELD_WHOLE && value != floor(value)) return false;
-  return value >= known->min && value <= known->max;
+  return value >= range[0] && value <= range[1];
 }
 
 static bool check_number(const body *read, uint32_t node, const field *known, const char *name,
@@ -54,12 +84,13 @@ static bool check_number(const body *read, uint32_t node, const field *known, co
   if (body_node(read, node)->kind == JSON_NUMBER && is_in_range(read, node, known)) return true;
   char words[96];
   const char *kind = known->kind == FIELD_WHOLE ? "a whole number" : "a number";
-  if (known->max >= WHOLE_MAX || known->max == UINT32_MAX) {
-    snprintf(words, sizeof words, "%s of at least %.16g", kind, known->min);
+  const double *range = known->more, min = range[0], max = range[1];
+  if (max >= WHOLE_MAX || max == UINT32_MAX) {
+    snprintf(words, sizeof words, "%s of at least %.16g", kind, min);
   } else {
-    snprintf(words, sizeof words, "%s from %.16g to %.16g", kind, known->min, known->max);
+    snprintf(words, sizeof words, "%s from %.16g to %.16g", kind, min, max);
   }
-  return refuse_value(refused, name, known->min == -WHOLE_MAX ? WORDS_WHOLE : words);
+  return refuse_value(refused, name, min == -WHOLE_MAX ? WORDS_WHOLE : words);
 }
 
 // Whether a value is neutral. `idle` contains JSON values separated by '|'.
@@ -75,7 +106,7 @@ static bool is_idle(const char *idle, wick_text source) {
 static bool check_missing(const body *read, uint32_t node, const field *known, const char *name,
                           refusal *refused) {
   const wick_text source = body_source(read, node);
-  if (is_idle(known->idle, source)) return true;
+  if (is_idle(known->more, source)) return true;
   const int shown = source.size_bytes < 60 ? (int)source.size_bytes : 60;
   return refuse(refused, 400, "unsupported_parameter", name, "%s: %.*s is not supported", name,
                 shown, source.bytes);
@@ -95,18 +126,25 @@ static bool is_limit(const body *read, uint32_t node, bool may_be_0) {
          (value >= 1 && value <= UINT32_MAX && value == floor(value));
 }
 
-static bool are_texts(const body *read, uint32_t node) {
-  const json_node *found = body_node(read, node);
-  bool is_right = found->kind == JSON_STRING || found->kind == JSON_ARRAY;
-  for (uint32_t item = found->first; item != 0; item = body_node(read, item)->next) {
-    is_right = is_right && body_node(read, item)->kind == JSON_STRING;
-  }
+static bool are_strings(const body *read, uint32_t list) {
+  bool is_right = body_node(read, list)->kind == JSON_ARRAY;
+  BODY_EACH(read, item, list) is_right = is_right && body_is_text(read, item);
   return is_right;
 }
 
 uint32_t fields_tokens(const body *read, uint32_t node) {
   const double value = body_number(read, node);
   return value < 0 ? 0 : (uint32_t)value;
+}
+
+static bool check_object(const body *read, uint32_t object, const field *members, const char *name,
+                         refusal *refused) {
+  char prefix[REFUSAL_PARAM_BYTES + 1];
+  if (body_node(read, object)->kind != JSON_OBJECT) {
+    return refuse_value(refused, name, WORDS_OBJECT);
+  }
+  snprintf(prefix, sizeof prefix, "%s.", name);
+  return fields_check(read, object, members, prefix, refused);
 }
 
 static bool check_field(const body *read, uint32_t node, const field *known, const char *name,
@@ -123,11 +161,19 @@ static bool check_field(const body *read, uint32_t node, const field *known, con
     case FIELD_TEXT:
       return kind == JSON_STRING || refuse_value(refused, name, WORDS_TEXT);
     case FIELD_TEXTS:
-      return are_texts(read, node) || refuse_value(refused, name, WORDS_TEXTS);
+      return kind == JSON_STRING || are_strings(read, node) ||
+             refuse_value(refused, name, WORDS_TEXTS);
+    case FIELD_STRINGS:
+      return are_strings(read, node) || refuse_value(refused, name, WORDS_STRINGS);
+    case FIELD_CHOICES:
+      return (are_strings(read, node) && body_node(read, node)->count > 0) ||
+             refuse_value(refused, name, WORDS_CHOICES);
     case FIELD_OBJECT:
       return kind == JSON_OBJECT || refuse_value(refused, name, WORDS_OBJECT);
+    case FIELD_MEMBERS:
+      return check_object(read, node, known->more, name, refused);
     case FIELD_TOKENS:
-      return is_limit(read, node, known->idle != NULL) || refuse_value(refused, name, WORDS_TOKENS);
+      return is_limit(read, node, known->more != NULL) || refuse_value(refused, name, WORDS_TOKENS);
     case FIELD_SCHEMA:
       return kind == JSON_OBJECT || kind == JSON_STRING ||
              refuse_value(refused, name, WORDS_SCHEMA);
@@ -141,41 +187,42 @@ static bool check_field(const body *read, uint32_t node, const field *known, con
   return false;
 }
 
-static bool check_members(const body *read, uint32_t object, const field_tables *tables,
+static bool check_members(const body *read, uint32_t object, const field *table, const char *prefix,
                           bool may_have_others, refusal *refused) {
-  for (uint32_t node = body_node(read, object)->first; node != 0;
-       node = body_node(read, node)->next) {
+  BODY_EACH(read, node, object) {
     const json_node *member = body_node(read, node);
     char name[REFUSAL_PARAM_BYTES];
     const int shown = member->key.size_bytes < 60 ? (int)member->key.size_bytes : 60;
-    snprintf(name, sizeof name, "%s%.*s", tables->prefix, shown, (const char *)member->key.bytes);
+    snprintf(name, sizeof name, "%s%.*s", prefix, shown, (const char *)member->key.bytes);
     const char *own = object == BODY_ROOT ? own_name(member->key) : NULL;
     const document_text key = {(const uint8_t *)own, own == NULL ? 0 : (uint32_t)strlen(own)};
-    const field *known = find_in(tables, own == NULL ? member->key : key);
+    const field *known = find(table, own == NULL ? member->key : key);
     if (known == NULL || known->kind == FIELD_UNKNOWN) {
       if (may_have_others) continue;
       return refuse(refused, REFUSE_UNKNOWN(name), name);
     }
     if (member->kind == JSON_NULL) continue;
     if (!check_field(read, node, known, name, refused)) return false;
-    if (own == NULL || body_find(read, BODY_ROOT, own) == node) continue;
+    if (own == NULL || body_field(read, own) == node) continue;
     return refuse(refused, REFUSE_SAME_FIELD(name), name, own);
   }
   return true;
 }
 
-bool fields_check(const body *read, uint32_t object, const field_tables *tables, refusal *refused) {
-  return check_members(read, object, tables, false, refused);
+bool fields_check(const body *read, uint32_t object, const field *table, const char *prefix,
+                  refusal *refused) {
+  return check_members(read, object, table, prefix, false, refused);
 }
 
-bool fields_check_known(const body *read, uint32_t object, const field_tables *tables,
+bool fields_check_known(const body *read, uint32_t object, const field *table, const char *prefix,
                         refusal *refused) {
-  return check_members(read, object, tables, true, refused);
+  return check_members(read, object, table, prefix, true, refused);
 }
 
 // ---- values ----
 
-bool fields_take_texts(body *read, uint32_t node, const char *param, document_text **texts,
+// Reads a string or an array of strings, and sets *count. `param` is the field's name.
+static bool take_texts(body *read, uint32_t node, const char *param, document_text **texts,
                        uint32_t *count, refusal *refused) {
   const json_node *found = body_node(read, node);
   const bool is_list = found->kind == JSON_ARRAY;
@@ -185,7 +232,7 @@ bool fields_take_texts(body *read, uint32_t node, const char *param, document_te
   uint32_t index = 0;
   for (uint32_t item = is_list ? found->first : node; item != 0;
        item = is_list ? body_node(read, item)->next : 0) {
-    if (body_node(read, item)->kind != JSON_STRING) {
+    if (!body_is_text(read, item)) {
       return refuse_value(refused, param, WORDS_TEXTS);
     }
     (*texts)[index++] = body_node(read, item)->text;
@@ -196,10 +243,10 @@ bool fields_take_texts(body *read, uint32_t node, const char *param, document_te
 // Converts a list of strings to the engine's form: pointers, and a parallel array of sizes.
 static bool take_list(body *read, const char *name, const char *const **bytes, const size_t **sizes,
                       uint32_t *count, refusal *refused) {
-  const uint32_t node = body_find(read, BODY_ROOT, name);
+  const uint32_t node = body_field(read, name);
   document_text *texts;
   if (node == 0) return true;
-  if (!fields_take_texts(read, node, name, &texts, count, refused)) return false;
+  if (!take_texts(read, node, name, &texts, count, refused)) return false;
   const char **pointers = body_alloc(read, *count + 1, sizeof *pointers, refused);
   size_t *lengths = body_alloc(read, *count + 1, sizeof *lengths, refused);
   if (pointers == NULL || lengths == NULL) return false;
@@ -223,13 +270,12 @@ static bool take_token(document_text key, int32_t *token) {
 }
 
 bool fields_take_bias(body *read, wick_sampling *sampling, refusal *refused) {
-  const uint32_t node = body_find(read, BODY_ROOT, "logit_bias");
+  const uint32_t node = body_field(read, "logit_bias");
   if (node == 0) return true;
   wick_bias *list = body_alloc(read, body_node(read, node)->count + 1, sizeof *list, refused);
   if (list == NULL) return false;
   uint32_t count = 0;
-  for (uint32_t item = body_node(read, node)->first; item != 0;
-       item = body_node(read, item)->next) {
+  BODY_EACH(read, item, node) {
     if (!take_token(body_node(read, item)->key, &list[count].token) ||
         body_node(read, item)->kind != JSON_NUMBER) {
       return refuse_value(refused, "logit_bias", WORDS_LOGIT_BIAS);
@@ -242,11 +288,11 @@ bool fields_take_bias(body *read, wick_sampling *sampling, refusal *refused) {
 }
 
 static bool take_samplers(body *read, wick_sampling *sampling, refusal *refused) {
-  const uint32_t node = body_find(read, BODY_ROOT, "samplers");
+  const uint32_t node = body_field(read, "samplers");
   document_text *names;
   uint32_t count = 0;
   if (node == 0) return true;
-  if (!fields_take_texts(read, node, "samplers", &names, &count, refused)) return false;
+  if (!take_texts(read, node, "samplers", &names, &count, refused)) return false;
   char *letters = body_alloc(read, count + 1, 1, refused);
   if (letters == NULL) return false;
   for (uint32_t i = 0; i < count; i++) {
@@ -271,7 +317,7 @@ static void take_numbers(const body *read, wick_sampling *sampling) {
 #undef NUMBER
   };
   for (size_t i = 0; i < sizeof NUMBERS / sizeof *NUMBERS; i++) {
-    const uint32_t node = body_find(read, BODY_ROOT, NUMBERS[i].name);
+    const uint32_t node = body_field(read, NUMBERS[i].name);
     const double value = node == 0 ? NUMBERS[i].by_default : body_number(read, node);
     char *place = (char *)sampling + NUMBERS[i].at_bytes;
     if (NUMBERS[i].is_float) {
@@ -283,7 +329,7 @@ static void take_numbers(const body *read, wick_sampling *sampling) {
 }
 
 static uint64_t seed_of(const body *read) {
-  const uint32_t node = body_find(read, BODY_ROOT, "seed");
+  const uint32_t node = body_field(read, "seed");
   if (node != 0 && body_number(read, node) != -1) return (uint64_t)(int64_t)body_number(read, node);
   uint64_t seed;
   platform_random(&seed, sizeof seed);
@@ -291,26 +337,18 @@ static uint64_t seed_of(const body *read) {
 }
 
 static bool take_stream(const body *read, wanted *out, refusal *refused) {
-  static const field options[] = {{"include_usage", FIELD_BOOLEAN, 0, 0, NULL},
-                                  {"include_obfuscation", FIELD_BOOLEAN, 0, 0, NULL},
-                                  {NULL, FIELD_IGNORED, 0, 0, NULL}};
-  const uint32_t node = body_find(read, BODY_ROOT, "stream_options");
-  out->is_streamed = body_is_true(read, body_find(read, BODY_ROOT, "stream"));
+  const uint32_t node = body_field(read, "stream_options");
+  out->is_streamed = body_flag(read, "stream");
   if (node == 0) return true;
-  const field_tables tables = {options, NULL, "stream_options."};
-  if (!fields_check(read, node, &tables, refused)) return false;
-  if (!out->is_streamed) {
-    return refuse(refused, REFUSE_NO_STREAM("stream_options"));
-  }
   out->includes_usage = body_is_true(read, body_find(read, node, "include_usage"));
-  return true;
+  return out->is_streamed || refuse(refused, REFUSE_NO_STREAM("stream_options"));
 }
 
 static void take_counts(const body *read, wanted *out) {
   wick_request *request = &out->request;
-  const uint32_t n = body_find(read, BODY_ROOT, "n");
-  const uint32_t tokens = body_find(read, BODY_ROOT, "max_tokens");
-  const uint32_t budget = body_find(read, BODY_ROOT, "thinking_budget_tokens");
+  const uint32_t n = body_field(read, "n");
+  const uint32_t tokens = body_field(read, "max_tokens");
+  const uint32_t budget = body_field(read, "thinking_budget_tokens");
   if (n != 0) request->completions = (uint32_t)body_number(read, n);
   if (tokens != 0) request->max_tokens = fields_tokens(read, tokens);
   out->limits_reasoning = budget != 0 && body_number(read, budget) >= 0;
@@ -320,7 +358,7 @@ static void take_counts(const body *read, wanted *out) {
 // Sets the request's salt. If a client has a key, its own salt is appended to the key's salt. All
 // salts of keys have the same length, so salts of clients with different keys never collide.
 static bool take_salt(body *read, const char *tenant, wick_request *request, refusal *refused) {
-  const uint32_t node = body_find(read, BODY_ROOT, "salt");
+  const uint32_t node = body_field(read, "salt");
   const wick_text own = body_text(read, node);
   if (node != 0 && own.size_bytes == 0) {
     return refuse_value(refused, "salt", WORDS_SALT);
@@ -335,18 +373,6 @@ static bool take_salt(body *read, const char *tenant, wick_request *request, ref
   memcpy(both + request->salt_bytes + 1, own.bytes, own.size_bytes);
   request->salt = both;
   request->salt_bytes += 1 + own.size_bytes;
-  return true;
-}
-
-static bool check_choices(const body *read, uint32_t list, const char *name, refusal *refused) {
-  if (list == 0) return true;
-  if (body_node(read, list)->kind != JSON_ARRAY || body_node(read, list)->count == 0) {
-    return refuse_value(refused, name, WORDS_CHOICES);
-  }
-  for (uint32_t one = body_node(read, list)->first; one != 0; one = body_node(read, one)->next) {
-    if (body_node(read, one)->kind != JSON_STRING)
-      return refuse_value(refused, name, WORDS_CHOICES);
-  }
   return true;
 }
 
@@ -367,20 +393,9 @@ static const text_form FORMS[] = {{"grammar", false, WICK_GRAMMAR_GBNF},
                                   {"json", true, WICK_GRAMMAR_JSON_SCHEMA},
                                   {"json_object", true, WICK_GRAMMAR_JSON_SCHEMA}};
 
-static bool check_structured(const body *read, uint32_t object, refusal *refused) {
-  static const field members[] = {
-      {"json", FIELD_SCHEMA, 0, 0, NULL},         {"regex", FIELD_TEXT, 0, 0, NULL},
-      {"choice", FIELD_IGNORED, 0, 0, NULL},      {"grammar", FIELD_TEXT, 0, 0, NULL},
-      {"json_object", FIELD_BOOLEAN, 0, 0, NULL}, {NULL, FIELD_IGNORED, 0, 0, NULL}};
-  const field_tables tables = {members, NULL, "structured_outputs."};
-  return object == 0 || (fields_check(read, object, &tables, refused) &&
-                         check_choices(read, body_find(read, object, "choice"),
-                                       "structured_outputs.choice", refused));
-}
-
 static wick_grammar grammar_of(const body *read, uint32_t node, uint32_t kind) {
   static const char ANY[] = "{\"type\":\"object\"}";
-  const bool is_text = body_node(read, node)->kind == JSON_STRING;
+  const bool is_text = body_is_text(read, node);
   const bool is_flag = body_node(read, node)->kind == JSON_TRUE;
   const wick_text text = is_text ? body_text(read, node) : body_source(read, node);
   return (wick_grammar){.kind = kind,
@@ -388,15 +403,9 @@ static wick_grammar grammar_of(const body *read, uint32_t node, uint32_t kind) {
                         .text_bytes = is_flag ? sizeof ANY - 1 : text.size_bytes};
 }
 
-bool fields_take_grammar(body *read, wick_grammar *out, refusal *refused) {
-  const uint32_t structured = body_find(read, BODY_ROOT, "structured_outputs");
+static bool take_grammar(const body *read, wick_grammar *out, refusal *refused) {
+  const uint32_t structured = body_field(read, "structured_outputs");
   const char *first = NULL;
-  const uint32_t choices = body_find(read, BODY_ROOT, "choices");
-  const char *choices_name = (const char *)body_node(read, choices)->key.bytes;
-  if (!check_choices(read, choices, choices_name, refused) ||
-      !check_structured(read, structured, refused)) {
-    return false;
-  }
   for (size_t i = 0; i < sizeof FORMS / sizeof *FORMS; i++) {
     const bool is_structured = FORMS[i].is_structured;
     const uint32_t node = body_find(read, is_structured ? structured : BODY_ROOT, FORMS[i].name);
@@ -416,18 +425,18 @@ bool fields_take_grammar(body *read, wick_grammar *out, refusal *refused) {
 }
 
 bool fields_take_probabilities(const body *read, wick_sampling *sampling) {
-  const uint32_t count = body_find(read, BODY_ROOT, "n_probs");
+  const uint32_t count = body_field(read, "n_probs");
   if (count == 0 || body_number(read, count) == 0) return false;
   sampling->logprob = true;
   sampling->logprobs = (uint32_t)body_number(read, count);
   return true;
 }
 
-bool fields_check_adapters(const body *read, refusal *refused) {
-  const uint32_t list = body_find(read, BODY_ROOT, "lora");
+static bool check_adapters(const body *read, refusal *refused) {
+  const uint32_t list = body_field(read, "lora");
   if (list == 0) return true;
   if (body_node(read, list)->kind != JSON_ARRAY) return refuse_value(refused, "lora", WORDS_LORA);
-  for (uint32_t one = body_node(read, list)->first; one != 0; one = body_node(read, one)->next) {
+  BODY_EACH(read, one, list) {
     const uint32_t id = body_find(read, one, "id"), scale = body_find(read, one, "scale");
     const double number = body_node(read, id)->kind == JSON_NUMBER ? body_number(read, id) : -1;
     const uint32_t known = 1 + (scale != 0);
@@ -441,17 +450,17 @@ bool fields_check_adapters(const body *read, refusal *refused) {
 }
 
 bool fields_take(body *read, const char *tenant, wanted *out, refusal *refused) {
-  memset(out, 0, sizeof *out);
   wick_request_default(&out->request);
   wick_sampling *sampling = &out->request.sampling;
   sampling->seed = seed_of(read);
   out->request.completions = 1;
-#define TAKE_FLAG(member, name) \
-  out->request.member = body_is_true(read, body_find(read, BODY_ROOT, name));
+#define TAKE_FLAG(member, name) out->request.member = body_flag(read, name);
   FLAG_FIELDS(TAKE_FLAG)
 #undef TAKE_FLAG
   take_numbers(read, sampling);
   take_counts(read, out);
+  if (!check_adapters(read, refused) || !take_grammar(read, &out->grammar, refused)) return false;
+  if (out->grammar.kind != WICK_GRAMMAR_NONE) out->request.grammar = &out->grammar;
   return take_stream(read, out, refused) && take_salt(read, tenant, &out->request, refused) &&
          take_samplers(read, sampling, refused) &&
          take_list(read, "stop", &out->request.stops, &out->request.stop_bytes,

@@ -4,10 +4,10 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/json.h"
 #include "native.h"
 #include "platform/platform.h"
 #include "response.h"
+#include "shape.h"
 
 bool generation_prepare(answer *to, answer_kind kind, const wanted *asked, uint32_t choice_count,
                         refusal *refused) {
@@ -25,14 +25,13 @@ bool generation_prepare(answer *to, answer_kind kind, const wanted *asked, uint3
   to->alternatives = asked->request.sampling.logprobs;
   to->choices_a_prompt = asked->request.completions;
   for (uint32_t i = 0; i < asked->request.stop_count; i++) {
-    json_writer json;
-    json_begin(&json, buffer_put, &to->stops);
-    json_string(&json, NULL, asked->request.stops[i], asked->request.stop_bytes[i]);
+    const wick_text stop = {asked->request.stops[i], asked->request.stop_bytes[i]};
+    shape_put(&to->stops, "%t", stop);
     buffer_put(&to->stops, "", 1);
   }
-  if (to->stops.has_failed) return refuse(refused, 503, "nomem", NULL, "Out of memory");
+  if (to->stops.has_failed) return refuse_memory(refused, NULL);
   to->choices = calloc(choice_count, sizeof *to->choices);
-  if (to->choices == NULL) return refuse(refused, 503, "nomem", NULL, "Out of memory");
+  if (to->choices == NULL) return refuse_memory(refused, NULL);
   to->choice_count = choice_count;
   return true;
 }
@@ -48,11 +47,10 @@ static const char *format_field(const answer *of) {
   return of->kind == ANSWER_CHAT ? "response_format" : "grammar";
 }
 
-bool generation_submit(const server *of, answer *to, uint32_t first, const wanted *asked,
-                       refusal *refused) {
+bool generation_submit(answer *to, uint32_t first, const wanted *asked, refusal *refused) {
   uint32_t id;
   wick_error error;
-  if (wick_request_submit(of->engine, &asked->request, &id, &error) != WICK_OK) {
+  if (wick_request_submit(to->of->engine, &asked->request, &id, &error) != WICK_OK) {
     return refuse_error(refused, &error, text_field(to), format_field(to));
   }
   for (uint32_t i = 0; i < asked->request.completions; i++) {
@@ -64,21 +62,21 @@ bool generation_submit(const server *of, answer *to, uint32_t first, const wante
   return true;
 }
 
-void generation_start(const server *of, answer *to) {
+void generation_start(answer *to) {
   to->status = 200;
   to->content_type = "application/json";
   to->sends_pieces = to->is_streamed || (to->kind == ANSWER_RESPONSE && to->has_logprobs);
-  if (to->is_streamed) answer_begin_stream(of, to);
-  if (to->choices_open == 0) answer_put_whole(of, to);  // only echoes
+  if (to->is_streamed) answer_begin_stream(to);
+  if (to->choices_open == 0) answer_put_whole(to);  // only echoes
 }
 
 // ---- events ----
 
-void generation_cancel(const server *of, answer *to) {
+void generation_cancel(answer *to) {
   for (uint32_t i = 0; i < to->choice_count; i++) {
     choice *one = &to->choices[i];
-    if (one->is_open) wick_request_cancel(of->engine, one->request);
-    if (one->is_echo_open) wick_request_cancel(of->engine, one->echo_request);
+    if (one->is_open) wick_request_cancel(to->of->engine, one->request);
+    if (one->is_echo_open) wick_request_cancel(to->of->engine, one->echo_request);
     one->is_open = one->is_echo_open = false;
   }
   to->choices_open = 0;
@@ -103,14 +101,8 @@ static void fail(answer *to, const refusal *failure) {
   buffer_put_text(&to->out, "\n\n");
 }
 
-typedef struct receiver {
-  const server *of;
-  answer *to;
-} receiver;
-
-static void stream_delta(void *context, choice *from, const delta *piece) {
-  const receiver *stream = context;
-  answer_put_delta(stream->of, stream->to, from, piece);
+static void stream_delta(void *to, choice *from, const delta *piece) {
+  answer_put_delta(to, from, piece);
 }
 
 static void end_choice(choice *ended, const wick_event *event) {
@@ -137,35 +129,33 @@ static bool fail_by(answer *to, const wick_event *event) {
   return true;
 }
 
-static void take_piece(const server *of, answer *to, choice *from, const wick_event *event) {
+static void take_piece(answer *to, choice *from, const wick_event *event) {
   const bool is_done = event->kind == WICK_EVENT_DONE;
   const bool has_token = event->kind == WICK_EVENT_TOKEN && event->token >= 0;
-  receiver stream = {of, to};
   if (to->first_us == 0) to->first_us = platform_now_us();
   if (has_token) from->tokens_out++;
   if (has_token && to->has_logprobs) {
-    details_add(&from->details, of->engine, event, to->alternatives, to->details_form);
+    details_add(&from->details, to->of->engine, event, to->alternatives, to->details_form);
   }
   if (has_token && to->native != NULL) native_take_token(to, from, event->token);
   if (is_done) end_choice(from, event);
-  choice_read(from, event, to->sends_pieces ? stream_delta : choice_keep,
-              to->sends_pieces ? &stream : NULL);
-  if (to->sends_pieces) answer_put_logprobs(of, to, from);
+  choice_read(from, event, to->sends_pieces ? stream_delta : choice_keep, to);
+  if (to->sends_pieces) answer_put_logprobs(to, from);
   if (is_done) to->choices_open--;
-  if (is_done && to->sends_pieces) answer_put_end(of, to, from);
+  if (is_done && to->sends_pieces) answer_put_end(to, from);
   if (to->out.has_failed || from->content.has_failed) {
     refusal failure = {0};
-    refuse(&failure, 503, "nomem", NULL, "Out of memory for the answer");
+    refuse_memory(&failure, "the answer");
     fail(to, &failure);
   } else if (to->choices_open == 0) {
-    (to->sends_pieces ? answer_end_stream : answer_put_whole)(of, to);
+    (to->sends_pieces ? answer_end_stream : answer_put_whole)(to);
   }
 }
 
-static void take_echo(const server *of, answer *to, choice *from, const wick_event *event) {
+static void take_echo(answer *to, choice *from, const wick_event *event) {
   refusal refused = {0};
   if (event->kind == WICK_EVENT_TOKEN && event->token >= 0) {
-    details_add(&from->echo, of->engine, event, to->alternatives, DETAILS_TEXT);
+    details_add(&from->echo, to->of->engine, event, to->alternatives, DETAILS_TEXT);
     from->echo_left--;
   }
   if (event->kind != WICK_EVENT_DONE) return;
@@ -176,11 +166,11 @@ static void take_echo(const server *of, answer *to, choice *from, const wick_eve
            "prompt does not fit in the context: %u tokens too many", from->echo_left);
     fail(to, &refused);
   } else if (to->choices_open == 0) {
-    answer_put_whole(of, to);
+    answer_put_whole(to);
   }
 }
 
-bool generation_take(const server *of, answer *to, const wick_event *event) {
+bool generation_take(answer *to, const wick_event *event) {
   for (uint32_t i = 0; i < to->choice_count; i++) {
     choice *from = &to->choices[i];
     const bool is_echo = from->is_echo_open && from->echo_request == event->request;
@@ -190,18 +180,18 @@ bool generation_take(const server *of, answer *to, const wick_event *event) {
     const bool is_done = event->kind == WICK_EVENT_DONE;
     if (is_done && event->finish == WICK_FINISH_ERROR) return fail_by(to, event);
     if (is_echo) {
-      take_echo(of, to, from, event);
+      take_echo(to, from, event);
       return true;
     }
     if (event->kind >= WICK_EVENT_CONTENT && from->parts == NULL) from->parts = event;
-    if (is_done || event->kind == WICK_EVENT_TOKEN) take_piece(of, to, from, event);
+    if (is_done || event->kind == WICK_EVENT_TOKEN) take_piece(to, from, event);
     return true;
   }
   return false;
 }
 
-void generation_free(const server *of, answer *to) {
-  generation_cancel(of, to);
+void generation_free(answer *to) {
+  generation_cancel(to);
   for (uint32_t i = 0; i < to->choice_count; i++) choice_free(&to->choices[i]);
   free(to->choices);
   to->choices = NULL;

@@ -103,7 +103,6 @@ static void take_end(llm_task *of, const wick_event *event) {
 // Adds a part of the reply, as JSON, to the list for the next piece of text.
 static void take_part(llm_task *of, const wick_event *event) {
   const delta part = delta_of(event);
-  json_writer json;
   if (of->is_broken || event->kind == WICK_EVENT_CALL_END) return;
   if (event->kind == WICK_EVENT_CALL_BROKEN) {
     of->is_broken = true;
@@ -111,11 +110,11 @@ static void take_part(llm_task *of, const wick_event *event) {
          event->text_bytes);
     return;
   }
-  buffer_put_text(&of->deltas, of->deltas.size_bytes == 0 ? "[" : ",");
+  json_writer json;
+  buffer_put_text(&of->deltas, of->deltas.size_bytes == 0 ? "[{" : ",{");
   json_begin(&json, buffer_put, &of->deltas);
-  json_open(&json, NULL, '{');
   delta_write(&json, &part);
-  json_close(&json, '{');
+  buffer_put_text(&of->deltas, "}");
 }
 
 // Adds the text of a TOKEN or DONE event in the form in which it is sent.
@@ -140,7 +139,8 @@ static void take(llm_task *of, const wick_event *event) {
   if (is_done) take_end(of, event);
 }
 
-void llm_model_work(llm_model *model) {
+// Does a unit of work for all generations of the model and passes the results to them.
+static void work(llm_model *model) {
   enum { UNITS = 4 };
   wick_step_units(model->engine, UNITS);
   size_t size_bytes;
@@ -277,7 +277,7 @@ static int32_t go_on(llm_task *mine) {
     begin_closing(mine);
     return close_task(mine);
   }
-  if (!mine->is_done) llm_model_work(mine->model);
+  if (!mine->is_done) work(mine->model);
   return CODE_YIELD;
 }
 

@@ -135,8 +135,7 @@ static void make_marker(const buffer *json, media_set *set) {
 }
 
 static bool check_parts(const body *read, uint32_t messages, refusal *refused) {
-  for (uint32_t message = body_node(read, messages)->first; message != 0;
-       message = body_node(read, message)->next) {
+  BODY_EACH(read, message, messages) {
     const uint32_t content = body_find(read, message, "content");
     char name[REFUSAL_PARAM_BYTES];
     snprintf(name, sizeof name, "messages[%u].content", (unsigned)body_node(read, message)->index);
@@ -152,19 +151,18 @@ static void put_conversation(buffer *out, const body *read, const media_set *set
   json_writer json;
   json_begin(&json, buffer_put, out);
   json_open(&json, NULL, '{');
-  for (uint32_t node = body_node(read, BODY_ROOT)->first; node != 0;
-       node = body_node(read, node)->next) {
+  BODY_EACH(read, node, BODY_ROOT) {
     if (text_is(body_node(read, node)->key, "messages")) continue;
     json_member(&json, (const char *)body_node(read, node)->key.bytes);
     body_put_source(read, node, out);
   }
-  media_put_messages(&json, out, read, body_find(read, BODY_ROOT, "messages"), set->marker, form);
+  media_put_messages(&json, out, read, body_field(read, "messages"), set->marker, form);
   json_close(&json, '{');
 }
 
 static wick_status take_media(wick_engine *engine, const buffer *json, const body *read,
                               llm_media *media, wick_error *error) {
-  const uint32_t messages = body_find(read, BODY_ROOT, "messages");
+  const uint32_t messages = body_field(read, "messages");
   refusal refused = {0};
   if (!media_is_in(read, messages)) return WICK_OK;
   make_marker(json, &media->set);

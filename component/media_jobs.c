@@ -9,24 +9,19 @@ bool media_take(server *of, const body *read, uint32_t messages, answer *to, ref
   if (!media_is_in(read, messages)) return true;
   to->media = calloc(1, sizeof *to->media);
   if (to->media == NULL) {
-    return refuse(refused, 503, "nomem", NULL, "Out of memory for the images");
+    return refuse_memory(refused, "the images");
   }
   random_name(to->media->set.marker);
   return media_take_parts(of->engine, read, messages, &to->media->set, refused);
 }
 
 void media_wait(server *of, answer *to) {
-  answer **link = &of->encodings;
-  while (*link != NULL) link = &(*link)->media->next;
-  *link = to;
+  answer_enqueue(&of->encodings, to);
   to->media->is_waiting = true;
 }
 
 static void leave_line(server *of, answer *to) {
-  answer **link = &of->encodings;
-  while (*link != NULL && *link != to) link = &(*link)->media->next;
-  if (*link != NULL) *link = to->media->next;
-  to->media->next = NULL;
+  answer_dequeue(&of->encodings, to);
   to->media->is_waiting = false;
 }
 

@@ -7,7 +7,6 @@
 #include "server.h"
 
 struct media_job {
-  answer *next;  // in the queue
   media_set set;
   bool is_waiting;  // in the queue
 };

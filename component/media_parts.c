@@ -14,7 +14,7 @@ static bool keep(wick_engine *engine, media_set *set, uint32_t number, refusal *
   uint32_t *numbers = realloc(set->numbers, (set->count + 1) * sizeof *set->numbers);
   if (numbers == NULL) {
     wick_media_remove(engine, number);
-    return refuse(refused, 503, "nomem", NULL, "Out of memory for the images");
+    return refuse_memory(refused, "the images");
   }
   set->numbers = numbers;
   set->numbers[set->count++] = number;
@@ -44,10 +44,6 @@ static bool is_type(const body *read, uint32_t part, const char *type) {
   return body_is(read, body_find(read, part, "type"), type);
 }
 
-static bool is_string(const body *read, uint32_t node) {
-  return node != 0 && body_node(read, node)->kind == JSON_STRING;
-}
-
 static bool is_medium(const body *read, uint32_t part) {
   return is_type(read, part, "image_url") || is_type(read, part, "input_audio");
 }
@@ -55,14 +51,14 @@ static bool is_medium(const body *read, uint32_t part) {
 // Returns the URL of a part, which is {"url": ...} or the URL itself.
 static uint32_t url_of(const body *read, uint32_t part) {
   const uint32_t image = body_find(read, part, "image_url");
-  return is_string(read, image) ? image : body_find(read, image, "url");
+  return body_is_text(read, image) ? image : body_find(read, image, "url");
 }
 
 static bool check_image(const body *read, uint32_t part, const char *at, refusal *refused) {
   char name[REFUSAL_PARAM_BYTES];
   const uint32_t url = url_of(read, part);
   snprintf(name, sizeof name, "%s.image_url", at);
-  if (!is_string(read, url)) {
+  if (!body_is_text(read, url)) {
     return refuse(refused, 400, "invalid_value", name, "%s must have a url", at);
   }
   const wick_text text = body_text(read, url);
@@ -75,19 +71,18 @@ static bool check_audio(const body *read, uint32_t part, const char *at, refusal
   char name[REFUSAL_PARAM_BYTES];
   const uint32_t audio = body_find(read, part, "input_audio");
   snprintf(name, sizeof name, "%s.input_audio", at);
-  return (is_string(read, body_find(read, audio, "data")) &&
-          is_string(read, body_find(read, audio, "format"))) ||
+  return (body_is_text(read, body_find(read, audio, "data")) &&
+          body_is_text(read, body_find(read, audio, "format"))) ||
          refuse(refused, 400, "invalid_value", name, "%s must have data and a format", at);
 }
 
 static bool check_part(const body *read, uint32_t part, const char *at, refusal *refused) {
   const uint32_t type = body_find(read, part, "type");
-  if (body_is(read, type, "text") && is_string(read, body_find(read, part, "text"))) return true;
+  if (body_is(read, type, "text") && body_is_text(read, body_find(read, part, "text"))) return true;
   if (body_is(read, type, "image_url")) return check_image(read, part, at, refused);
   if (body_is(read, type, "input_audio")) return check_audio(read, part, at, refused);
-  if (!is_string(read, type) || body_is(read, type, "text")) {
-    return refuse(refused, 400, "invalid_value", at, "%s must be a part with a type and a text",
-                  at);
+  if (!body_is_text(read, type) || body_is(read, type, "text")) {
+    return refuse_value(refused, at, "a part with a type and a text");
   }
   const wick_text kind = body_text(read, type);
   return refuse(refused, 400, "unsupported_value", at,
@@ -96,8 +91,7 @@ static bool check_part(const body *read, uint32_t part, const char *at, refusal 
 }
 
 bool media_check_parts(const body *read, uint32_t content, const char *name, refusal *refused) {
-  for (uint32_t part = body_node(read, content)->first; part != 0;
-       part = body_node(read, part)->next) {
+  BODY_EACH(read, part, content) {
     char at[REFUSAL_PARAM_BYTES];
     snprintf(at, sizeof at, "%s[%u]", name, (unsigned)body_node(read, part)->index);
     if (!check_part(read, part, at, refused)) return false;
@@ -151,7 +145,7 @@ static bool take_bytes(wick_text text, bool is_url, const char *at, buffer *out,
   if (!base64_put(out, text.bytes, text.size_bytes)) {
     return refuse(refused, 400, "invalid_value", at, "%s: the data is not base64", at);
   }
-  return !out->has_failed || refuse(refused, 503, "nomem", NULL, "Out of memory for the images");
+  return !out->has_failed || refuse_memory(refused, "the images");
 }
 
 // ---- media ----
@@ -193,7 +187,7 @@ static bool add_audio(wick_engine *engine, const buffer *file, const char *at, u
   }
   float *samples = calloc((size_t)wav.count + 1, sizeof *samples);
   if (samples == NULL) {
-    return refuse(refused, 503, "nomem", NULL, "Out of memory for a recording");
+    return refuse_memory(refused, "a recording");
   }
   for (uint64_t i = 0; i < wav.count; i++) samples[i] = wav_sample(&wav, i);
   const wick_status status = wick_media_add_audio(engine, samples, wav.count, number, &error);
@@ -250,8 +244,7 @@ static uint32_t first_medium(const body *read, uint32_t message) {
 }
 
 bool media_is_in(const body *read, uint32_t messages) {
-  for (uint32_t message = body_node(read, messages)->first; message != 0;
-       message = body_node(read, message)->next) {
+  BODY_EACH(read, message, messages) {
     if (first_medium(read, message) != 0) return true;
   }
   return false;
@@ -259,8 +252,7 @@ bool media_is_in(const body *read, uint32_t messages) {
 
 bool media_take_parts(wick_engine *engine, const body *read, uint32_t messages, media_set *to,
                       refusal *refused) {
-  for (uint32_t message = body_node(read, messages)->first; message != 0;
-       message = body_node(read, message)->next) {
+  BODY_EACH(read, message, messages) {
     for (uint32_t part = first_medium(read, message); part != 0;
          part = next_medium(read, body_node(read, part)->next)) {
       char at[REFUSAL_PARAM_BYTES];
@@ -291,8 +283,7 @@ static void put_text_content(json_writer *json, buffer *out, const body *read, u
                              const char *marker) {
   buffer text = {0};
   bool follows_text = false;
-  for (uint32_t part = body_node(read, content)->first; part != 0;
-       part = body_node(read, part)->next) {
+  BODY_EACH(read, part, content) {
     const wick_text one = text_of(read, part, marker);
     if (follows_text && !is_medium(read, part)) buffer_put(&text, "\n", 1);
     buffer_put(&text, one.bytes, one.size_bytes);
@@ -308,13 +299,8 @@ static void put_text_content(json_writer *json, buffer *out, const body *read, u
 static void put_list_content(json_writer *json, const body *read, uint32_t content,
                              const char *marker) {
   json_open(json, "content", '[');
-  if (body_node(read, content)->kind == JSON_STRING) {
-    put_text_part(json, body_text(read, content));
-  }
-  for (uint32_t part = body_node(read, content)->first; part != 0;
-       part = body_node(read, part)->next) {
-    put_text_part(json, text_of(read, part, marker));
-  }
+  if (body_is_text(read, content)) put_text_part(json, body_text(read, content));
+  BODY_EACH(read, part, content) put_text_part(json, text_of(read, part, marker));
   json_open(json, NULL, '{');
   json_text(json, "type", "none");
   json_close(json, '{');
@@ -324,13 +310,11 @@ static void put_list_content(json_writer *json, const body *read, uint32_t conte
 void media_put_messages(json_writer *json, buffer *out, const body *read, uint32_t messages,
                         const char *marker, media_form form) {
   json_open(json, "messages", '[');
-  for (uint32_t message = body_node(read, messages)->first; message != 0;
-       message = body_node(read, message)->next) {
+  BODY_EACH(read, message, messages) {
     const uint32_t content = body_find(read, message, "content");
     const bool is_list = body_node(read, content)->kind == JSON_ARRAY;
     json_open(json, NULL, '{');
-    for (uint32_t node = body_node(read, message)->first; node != 0;
-         node = body_node(read, node)->next) {
+    BODY_EACH(read, node, message) {
       if (node == content && (is_list || form == MEDIA_AS_LISTS)) continue;
       json_member(json, (const char *)body_node(read, node)->key.bytes);
       body_put_source(read, node, out);

@@ -7,17 +7,6 @@
 #include "base/json.h"
 #include "fields.h"
 
-// Clients store additional members in their messages and send them.
-static const field fields_message[] = {{"role", FIELD_TEXT, 0, 0, NULL},
-                                       {"tool_call_id", FIELD_TEXT, 0, 0, NULL},
-                                       {"reasoning_content", FIELD_TEXT, 0, 0, NULL},
-                                       {"reasoning", FIELD_TEXT, 0, 0, NULL},
-                                       {"refusal", FIELD_TEXT, 0, 0, NULL},
-                                       {"function_call", FIELD_MISSING, 0, 0, "{}"},
-                                       {"audio", FIELD_MISSING, 0, 0, "{}"},
-                                       {"prefix", FIELD_MISSING, 0, 0, "false"},
-                                       {NULL, FIELD_IGNORED, 0, 0, NULL}};
-
 // ---- messages ----
 
 static bool check_role(const body *read, uint32_t node, const char *name, refusal *refused) {
@@ -45,13 +34,13 @@ static bool check_content(const body *read, uint32_t node, const char *name, ref
 static bool check_calls(const body *read, uint32_t node, const char *name, refusal *refused) {
   if (node == 0) return true;
   if (body_node(read, node)->kind != JSON_ARRAY) return refuse_value(refused, name, "an array");
-  for (uint32_t one = body_node(read, node)->first; one != 0; one = body_node(read, one)->next) {
+  BODY_EACH(read, one, node) {
     const uint32_t function = body_find(read, one, "function");
     const uint32_t called = body_find(read, function, "name");
     const uint32_t arguments = body_find(read, function, "arguments");
     const json_kind kind = body_node(read, arguments)->kind;  // Ollama clients send objects
     const bool has_arguments = kind == JSON_STRING || kind == JSON_OBJECT;
-    if (body_node(read, called)->kind == JSON_STRING && has_arguments) continue;
+    if (body_is_text(read, called) && has_arguments) continue;
     char at[REFUSAL_PARAM_BYTES];
     snprintf(at, sizeof at, "%s[%u]", name, (unsigned)body_node(read, one)->index);
     return refuse_value(refused, at, WORDS_CALL);
@@ -64,8 +53,7 @@ static bool check_message(const body *read, uint32_t node, refusal *refused) {
   snprintf(at, sizeof at, "messages[%u]", (unsigned)body_node(read, node)->index);
   if (body_node(read, node)->kind != JSON_OBJECT) return refuse_value(refused, at, WORDS_OBJECT);
   snprintf(name, sizeof name, "%s.", at);
-  const field_tables tables = {fields_message, NULL, name};
-  if (!fields_check_known(read, node, &tables, refused)) return false;
+  if (!fields_check_known(read, node, fields_message, name, refused)) return false;
   const uint32_t content = body_find(read, node, "content");
   const uint32_t calls = body_find(read, node, "tool_calls");
   snprintf(name, sizeof name, "%s.role", at);
@@ -81,15 +69,14 @@ static bool check_message(const body *read, uint32_t node, refusal *refused) {
 }
 
 bool messages_check(const body *read, refusal *refused) {
-  const uint32_t list = body_find(read, BODY_ROOT, "messages");
+  const uint32_t list = body_field(read, "messages");
   if (list == 0) {
     return refuse(refused, REFUSE_MISSING("messages"), "messages");
   }
   if (body_node(read, list)->kind != JSON_ARRAY || body_node(read, list)->count == 0) {
     return refuse_value(refused, "messages", WORDS_MESSAGES);
   }
-  for (uint32_t node = body_node(read, list)->first; node != 0;
-       node = body_node(read, node)->next) {
+  BODY_EACH(read, node, list) {
     if (!check_message(read, node, refused)) return false;
   }
   return true;
@@ -134,13 +121,12 @@ bool messages_check_tools(const body *read, uint32_t list, refusal *refused) {
   if (body_node(read, list)->kind != JSON_ARRAY || body_node(read, list)->count > TOOLS_MAX) {
     return refuse_value(refused, "tools", "an array of at most 1024 tools");
   }
-  for (uint32_t tool = body_node(read, list)->first; tool != 0;
-       tool = body_node(read, tool)->next) {
+  BODY_EACH(read, tool, list) {
     const uint32_t name = name_of(read, tool);
     char at[40];
     snprintf(at, sizeof at, "tools[%u]", (unsigned)body_node(read, tool)->index);
-    if (body_is(read, body_find(read, tool, "type"), "function") &&
-        body_node(read, name)->kind == JSON_STRING && body_node(read, name)->text.size_bytes > 0) {
+    if (body_is(read, body_find(read, tool, "type"), "function") && body_is_text(read, name) &&
+        body_node(read, name)->text.size_bytes > 0) {
       if (!check_function(read, tool, at, refused)) return false;
       if (!is_there_twice(read, list, tool)) continue;
       return refuse(refused, 400, "invalid_value", "tools", "tools: two tools have the same name");
@@ -151,8 +137,7 @@ bool messages_check_tools(const body *read, uint32_t list, refusal *refused) {
 }
 
 bool messages_have_tool(const body *read, uint32_t list, document_text name) {
-  for (uint32_t tool = body_node(read, list)->first; tool != 0;
-       tool = body_node(read, tool)->next) {
+  BODY_EACH(read, tool, list) {
     if (text_is_same(body_node(read, name_of(read, tool))->text, name)) return true;
   }
   return false;
@@ -164,8 +149,8 @@ bool messages_have_tool(const body *read, uint32_t list, document_text name) {
 // take precedence.
 static void put_thinking(json_writer *json, const body *read, uint32_t more) {
   static const char *const NAMES[] = {"enable_thinking", "thinking"};
-  const uint32_t given = body_find(read, BODY_ROOT, NAMES[0]);
-  const uint32_t other = body_find(read, BODY_ROOT, NAMES[1]);
+  const uint32_t given = body_field(read, NAMES[0]);
+  const uint32_t other = body_field(read, NAMES[1]);
   if (given == 0 && other == 0) return;
   const bool is_on = given != 0 ? body_is_true(read, given)
                                 : body_is(read, body_find(read, other, "type"), "enabled");
@@ -177,8 +162,8 @@ static void put_thinking(json_writer *json, const body *read, uint32_t more) {
 void messages_put(buffer *out, const body *read, uint32_t tools, const media_set *media,
                   media_form form) {
   json_writer json;
-  const uint32_t more = body_find(read, BODY_ROOT, "chat_template_kwargs");
-  const uint32_t effort = body_find(read, BODY_ROOT, "reasoning_effort");
+  const uint32_t more = body_field(read, "chat_template_kwargs");
+  const uint32_t effort = body_field(read, "reasoning_effort");
   json_begin(&json, buffer_put, out);
   json_open(&json, NULL, '{');
   if (effort != 0 && body_find(read, more, "reasoning_effort") == 0) {
@@ -186,18 +171,17 @@ void messages_put(buffer *out, const body *read, uint32_t tools, const media_set
     body_put_source(read, effort, out);
   }
   put_thinking(&json, read, more);
-  for (uint32_t node = body_node(read, more)->first; node != 0;
-       node = body_node(read, node)->next) {
+  BODY_EACH(read, node, more) {
     const json_node *member = body_node(read, node);
     if (text_is(member->key, "messages") || text_is(member->key, "tools")) continue;
     json_member(&json, (const char *)member->key.bytes);
     body_put_source(read, node, out);
   }
-  const uint32_t begins = body_find(read, BODY_ROOT, "add_generation_prompt");
+  const uint32_t begins = body_field(read, "add_generation_prompt");
   if (begins != 0) json_bool(&json, "add_generation_prompt", body_is_true(read, begins));
   if (tools != 0) json_member(&json, "tools");
   if (tools != 0) body_put_source(read, tools, out);
-  const uint32_t messages = body_find(read, BODY_ROOT, "messages");
+  const uint32_t messages = body_field(read, "messages");
   if (media != NULL) {
     media_put_messages(&json, out, read, messages, media->marker, form);
   } else {

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "facts.h"
 #include "platform/platform.h"
 #include "server.h"
 
@@ -45,6 +46,12 @@ static void put_value(buffer *out, const char *name, const char *labels, uint64_
   buffer_put_text(out, line);
 }
 
+static void put_metric(buffer *out, const char *name, const char *kind, const char *help,
+                       uint64_t value) {
+  put_head(out, name, kind, help);
+  put_value(out, name, "", value);
+}
+
 static void put_answers(const server *of, buffer *out) {
   static const char NAME[] = "wick_http_responses_total";
   put_head(out, NAME, "counter", "Responses by route and status.");
@@ -57,8 +64,8 @@ static void put_answers(const server *of, buffer *out) {
       put_value(out, NAME, labels, of->responses[route][i]);
     }
   }
-  put_head(out, "wick_http_generations", "gauge", "Running and waiting text requests.");
-  put_value(out, "wick_http_generations", "", of->generations);
+  put_metric(out, "wick_http_generations", "gauge", "Running and waiting text requests.",
+             of->generations);
 }
 
 static void put_histogram(buffer *out, const char *name, uint32_t route, const histogram *from) {
@@ -98,11 +105,10 @@ static void put_requests(const wick_stats *stats, buffer *out) {
   put_value(out, NOW, "{state=\"running\"}", stats->running);
   put_value(out, NOW, "{state=\"waiting\"}", stats->waiting);
   put_value(out, NOW, "{state=\"paused\"}", stats->paused);
-  put_head(out, "wick_requests_submitted_total", "counter", "Accepted requests.");
-  put_value(out, "wick_requests_submitted_total", "", stats->submitted);
-  put_head(out, "wick_requests_refused_total", "counter",
-           "Requests rejected because the queue was full.");
-  put_value(out, "wick_requests_refused_total", "", stats->refused);
+  put_metric(out, "wick_requests_submitted_total", "counter", "Accepted requests.",
+             stats->submitted);
+  put_metric(out, "wick_requests_refused_total", "counter",
+             "Requests rejected because the queue was full.", stats->refused);
   put_head(out, ENDED, "counter", "Finished requests.");
   put_value(out, ENDED, "{reason=\"stop\"}", stats->stopped);
   put_value(out, ENDED, "{reason=\"length\"}", stats->length);
@@ -112,8 +118,8 @@ static void put_requests(const wick_stats *stats, buffer *out) {
 
 static void put_preemptions(const wick_stats *stats, buffer *out) {
   static const char SWAPS[] = "wick_swaps_total";
-  put_head(out, "wick_preemptions_total", "counter", "Pages evicted for other requests.");
-  put_value(out, "wick_preemptions_total", "", stats->preempted);
+  put_metric(out, "wick_preemptions_total", "counter", "Pages evicted for other requests.",
+             stats->preempted);
   put_head(out, SWAPS, "counter", "Preempted requests: pages swapped out, swapped in, failed.");
   put_value(out, SWAPS, "{kind=\"out\"}", stats->swapped_out);
   put_value(out, SWAPS, "{kind=\"in\"}", stats->swapped_in);
@@ -130,28 +136,19 @@ static void put_tokens(const wick_stats *stats, buffer *out) {
   put_value(out, NAME, "{kind=\"out\"}", stats->tokens_out);
   put_value(out, NAME, "{kind=\"proposed\"}", stats->tokens_proposed);
   put_value(out, NAME, "{kind=\"accepted\"}", stats->tokens_accepted);
-  put_head(out, "wick_passes_total", "counter", "Passes through the model.");
-  put_value(out, "wick_passes_total", "", stats->passes);
-  put_head(out, "wick_rows_total", "counter", "Tokens in all passes.");
-  put_value(out, "wick_rows_total", "", stats->rows);
+  put_metric(out, "wick_passes_total", "counter", "Passes through the model.", stats->passes);
+  put_metric(out, "wick_rows_total", "counter", "Tokens in all passes.", stats->rows);
 }
 
-// Returns a number from the engine's state (JSON); 0 if it is absent.
-typedef struct pages_state {
-  body read;
-  buffer source;
-  bool is_read;
-} pages_state;
-
-static uint64_t count_of(const pages_state *state, const char *object, const char *name) {
+// Returns a number from the engine's state; 0 if it is absent.
+static uint64_t count_of(const facts *state, const char *object, const char *name) {
   if (!state->is_read) return 0;
   const body *read = &state->read;
-  uint32_t node = body_find(read, BODY_ROOT, object);
-  node = body_find(read, node, name);
+  const uint32_t node = body_find(read, body_field(read, object), name);
   return body_node(read, node)->kind == JSON_NUMBER ? (uint64_t)body_number(read, node) : 0;
 }
 
-static void put_pages(const pages_state *state, buffer *out) {
+static void put_pages(const facts *state, buffer *out) {
   static const char PAGES[] = "wick_kv_pages";
   const uint64_t all = count_of(state, "pages", "all");
   const uint64_t free = count_of(state, "pages", "free");
@@ -160,41 +157,30 @@ static void put_pages(const pages_state *state, buffer *out) {
   put_value(out, PAGES, "{state=\"free\"}", free);
   put_value(out, PAGES, "{state=\"shared\"}", count_of(state, "pages", "shared"));
   put_value(out, PAGES, "{state=\"cached\"}", count_of(state, "pages", "cached"));
-  put_head(out, "wick_kv_bytes", "gauge", "Bytes of used pages.");
-  put_value(out, "wick_kv_bytes", "", count_of(state, "bytes", "used"));
-  put_head(out, "wick_prefix_hits_total", "counter", "Prompts with a cached prefix.");
-  put_value(out, "wick_prefix_hits_total", "", count_of(state, "prefix", "hits"));
-  put_head(out, "wick_prefix_misses_total", "counter", "Prompts without a cached prefix.");
-  put_value(out, "wick_prefix_misses_total", "", count_of(state, "prefix", "misses"));
-}
-
-static void put_state(const server *of, buffer *out) {
-  pages_state state = {.is_read = false};
-  refusal ignored = {0};
-  if (of->engine == NULL) {
-    put_pages(&state, out);
-    return;
-  }
-  wick_pages_json(of->engine, false, buffer_put, &state.source);
-  buffer_put(&state.source, "", 1);
-  if (!state.source.has_failed) {
-    state.is_read =
-        body_read(&state.read, state.source.bytes, state.source.size_bytes - 1, &ignored);
-    put_pages(&state, out);
-    body_end(&state.read);
-  }
-  buffer_free(&state.source);
+  put_metric(out, "wick_kv_bytes", "gauge", "Bytes of used pages.",
+             count_of(state, "bytes", "used"));
+  put_metric(out, "wick_prefix_hits_total", "counter", "Prompts with a cached prefix.",
+             count_of(state, "prefix", "hits"));
+  put_metric(out, "wick_prefix_misses_total", "counter", "Prompts without a cached prefix.",
+             count_of(state, "prefix", "misses"));
 }
 
 static void put_engine(const server *of, buffer *out) {
   wick_stats stats = {0};
-  if (of->engine != NULL) wick_stats_get(of->engine, &stats);
+  facts state = {0};
+  refusal ignored = {0};
+  if (of->engine != NULL) {
+    wick_stats_get(of->engine, &stats);
+    wick_pages_json(of->engine, false, buffer_put, &state.json);
+    facts_parse(&state, &ignored);
+  }
   put_requests(&stats, out);
   put_preemptions(&stats, out);
   put_tokens(&stats, out);
-  put_head(out, "wick_draft_failures_total", "counter", "Failures of the draft model.");
-  put_value(out, "wick_draft_failures_total", "", stats.draft_failed);
-  put_state(of, out);
+  put_metric(out, "wick_draft_failures_total", "counter", "Failures of the draft model.",
+             stats.draft_failed);
+  put_pages(&state, out);
+  facts_end(&state);
   if (of->engine != NULL) wick_metrics_prometheus(of->engine, buffer_put, out);
 }
 
@@ -223,8 +209,7 @@ static void put_labelled(buffer *out, const buffer *page, const char *instance) 
 void server_put_metrics(const server *of, buffer *out) {
   buffer page = {0};
   put_answers(of, &page);
-  put_head(&page, "wick_model_loads_total", "counter", "Loads of the model.");
-  put_value(&page, "wick_model_loads_total", "", of->loads);
+  put_metric(&page, "wick_model_loads_total", "counter", "Loads of the model.", of->loads);
   put_durations(of, &page);
   put_engine(of, &page);
   put_labelled(out, &page, of->instance);

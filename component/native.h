@@ -2,7 +2,6 @@
 #ifndef WICK_COMPONENT_NATIVE_H
 #define WICK_COMPONENT_NATIVE_H
 
-#include "base/json.h"
 #include "server.h"
 
 struct native {
@@ -21,8 +20,8 @@ void native_free(answer *to);
 void native_take_token(answer *to, const choice *from, int32_t token);
 // Write an event of a stream: a piece of text, or the end of a choice.
 void native_put_delta(answer *to, choice *from, wick_text text);
-void native_put_end(const server *of, answer *to, choice *from);
+void native_put_end(answer *to, choice *from);
 // Writes the body of a response that is not streamed.
-void native_put_whole(const server *of, answer *to);
+void native_put_whole(answer *to);
 
 #endif

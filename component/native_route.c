@@ -1,17 +1,11 @@
 // component/native_route.c — POST /completion and /infill of llama.cpp's server: continues each
 // prompt once; the response has its tokens, timings and settings.
 #include <math.h>
-#include <string.h>
 
 #include "infill.h"
 #include "native.h"
 #include "prompts.h"
-
-static const field fields_completion[] = {FIELDS_NATIVE_COMPLETION(PLAIN_FIELD)
-                                              FIELDS_NATIVE(PLAIN_FIELD)  // replaces shared fields
-                                          {NULL, FIELD_IGNORED, 0, 0, NULL}};
-static const field fields_infill[] = {
-    FIELDS_INFILL(PLAIN_FIELD) FIELDS_NATIVE(PLAIN_FIELD){NULL, FIELD_IGNORED, 0, 0, NULL}};
+#include "shape.h"
 
 // ---- logit biases ----
 
@@ -86,7 +80,7 @@ static bool take_pair(wick_engine *engine, body *read, uint32_t pair, biases *to
 }
 
 static bool take_biases(wick_engine *engine, body *read, biases *to, refusal *refused) {
-  const uint32_t given = body_find(read, BODY_ROOT, "logit_bias");
+  const uint32_t given = body_field(read, "logit_bias");
   const json_node *found = body_node(read, given);
   if (given == 0) return true;
   const bool is_object = found->kind == JSON_OBJECT;
@@ -109,118 +103,89 @@ static bool take_biases(wick_engine *engine, body *read, biases *to, refusal *re
 // ---- the effective settings ----
 
 // Writes a field of the body unchanged, or the default.
-static void put_number(json_writer *json, buffer *out, const body *read, const char *name,
-                       double by_default) {
-  const uint32_t node = body_find(read, BODY_ROOT, name);
-  if (node == 0) {
-    json_f64(json, name, by_default);
-  } else {
-    json_member(json, name);
-    body_put_source(read, node, out);
-  }
+static void put_number(buffer *out, const body *read, const char *name, double by_default) {
+  const uint32_t node = body_field(read, name);
+  if (node == 0) shape_put(out, "'%r':%f,", name, by_default);
+  if (node != 0) shape_put(out, "'%r':%T,", name, body_source(read, node));
 }
 
-static void put_lists(json_writer *json, buffer *out, const body *read) {
-  const uint32_t samplers = body_find(read, BODY_ROOT, "samplers");
-  const uint32_t stop = body_find(read, BODY_ROOT, "stop");
-  const bool is_one = body_node(read, stop)->kind == JSON_STRING;
-  if (samplers != 0) {
-    json_member(json, "samplers");
-    body_put_source(read, samplers, out);
-  } else {
-    json_open(json, "samplers", '[');
-#define NAME(id, name, letter) json_text(json, NULL, name);
-    SAMPLERS(NAME)
+static void put_lists(buffer *out, const body *read) {
+#define NAME(id, name, letter) ",'" name "'"
+  static const char ALL[] = SAMPLERS(NAME);
 #undef NAME
-    json_close(json, '[');
+  const uint32_t samplers = body_field(read, "samplers"), stop = body_field(read, "stop");
+  const wick_text stops = stop == 0 ? (wick_text){0} : body_source(read, stop);
+  const bool is_list = body_node(read, stop)->kind == JSON_ARRAY;
+  shape_put(out, is_list ? "'stop':%T," : "'stop':[%T],", stops);
+  if (samplers != 0) {
+    shape_put(out, "'samplers':%T", body_source(read, samplers));
+    return;
   }
-  json_member(json, "stop");
-  if (is_one || stop == 0) buffer_put_text(out, "[");
-  if (stop != 0) body_put_source(read, stop, out);
-  if (is_one || stop == 0) buffer_put_text(out, "]");
+  shape_put(out, "'samplers':[");
+  shape_put(out, ALL + 1);
+  buffer_put_text(out, "]");
 }
 
-static void put_bias(json_writer *json, int32_t token, double bias) {
-  json_open(json, NULL, '{');
-  json_i64(json, "token", token);
-  json_f64(json, "bias", bias);  // null for -INFINITY
-  json_close(json, '{');
-}
-
-// With ignore_eos, llama.cpp's server also lists the end tokens.
-static bool put_biases(wick_engine *engine, json_writer *json, const biases *given, bool has_ends,
+// Writes the biases of tokens, where -INFINITY becomes null. With ignore_eos, llama.cpp's server
+// also lists the end tokens.
+static bool put_biases(wick_engine *engine, buffer *out, const biases *given, bool has_ends,
                        refusal *refused) {
   facts model = {0};
   const bool is_read = !has_ends || facts_read(engine, &model, refused);
-  json_open(json, "logit_bias", '[');
-  for (uint32_t i = 0; i < given->count; i++) put_bias(json, given->list[i].token, given->sums[i]);
+  const char *comma = "";
+  shape_put(out, ",'logit_bias':[");
+  for (uint32_t i = 0; i < given->count; i++, comma = ",") {
+    shape_put(out, "%r{'token':%d,'bias':%f}", comma, given->list[i].token, given->sums[i]);
+  }
   if (is_read && has_ends) {
-    const uint32_t ends = facts_of_tokenizer(&model, "ends");
-    for (uint32_t end = body_node(&model.read, ends)->first; end != 0;
-         end = body_node(&model.read, end)->next) {
-      put_bias(json, (int32_t)body_number(&model.read, end), -(double)INFINITY);
+    BODY_EACH(&model.read, end, facts_of_tokenizer(&model, "ends")) {
+      shape_put(out, "%r{'token':%T,'bias':null}", comma, body_source(&model.read, end));
+      comma = ",";
     }
   }
-  json_close(json, '[');
+  buffer_put_text(out, "]}");
   facts_end(&model);
   return is_read;
 }
 
 static bool put_settings(wick_engine *engine, const body *read, const biases *given, buffer *out,
                          refusal *refused) {
-  json_writer json;
-  json_begin(&json, buffer_put, out);
-  json_open(&json, NULL, '{');
+  const uint32_t most = body_field(read, "max_tokens");
+  buffer_put_text(out, "{");
 #define NUMBER(field, name, is_float, least, most, by_default) \
-  put_number(&json, out, read, name, by_default);
+  put_number(out, read, name, by_default);
   SAMPLING_FIELDS(NUMBER)
 #undef NUMBER
-#define FLAG(member, name) \
-  json_bool(&json, name, body_is_true(read, body_find(read, BODY_ROOT, name)));
+#define FLAG(member, name) shape_put(out, "'" name "':%?,", body_flag(read, name));
   FLAG_FIELDS(FLAG)
 #undef FLAG
-  put_number(&json, out, read, "thinking_budget_tokens", -1);
-  put_number(&json, out, read, "seed", -1);
-  put_number(&json, out, read, "max_tokens", -1);
-  const uint32_t most = body_find(read, BODY_ROOT, "max_tokens");
-  json_member(&json, "n_predict");
-  if (most == 0) buffer_put_text(out, "-1");
-  if (most != 0) body_put_source(read, most, out);
-  put_number(&json, out, read, "n_probs", 0);
-  json_bool(&json, "stream", body_is_true(read, body_find(read, BODY_ROOT, "stream")));
-  put_lists(&json, out, read);
-  const bool has_ends = body_is_true(read, body_find(read, BODY_ROOT, "ignore_eos"));
-  const bool is_put = put_biases(engine, &json, given, has_ends, refused);
-  json_close(&json, '{');
-  return is_put;
+  put_number(out, read, "thinking_budget_tokens", -1);
+  put_number(out, read, "seed", -1);
+  put_number(out, read, "max_tokens", -1);
+  put_number(out, read, "n_probs", 0);
+  shape_put(out, "'n_predict':%T,'stream':%?,",
+            most == 0 ? (wick_text){"-1", 2} : body_source(read, most), body_flag(read, "stream"));
+  put_lists(out, read);
+  return put_biases(engine, out, given, body_flag(read, "ignore_eos"), refused);
 }
 
 // ---- the request ----
 
-static bool take_response_fields(const body *read, buffer *out, refusal *refused) {
-  const uint32_t list = body_find(read, BODY_ROOT, "response_fields");
-  bool is_right = list == 0 || body_node(read, list)->kind == JSON_ARRAY;
-  for (uint32_t item = body_node(read, list)->first; item != 0;
-       item = body_node(read, item)->next) {
-    is_right = is_right && body_node(read, item)->kind == JSON_STRING;
-  }
-  if (!is_right) return refuse_value(refused, "response_fields", WORDS_STRINGS);
-  if (body_node(read, list)->count == 0) return true;
+static void take_response_fields(const body *read, buffer *out) {
+  const uint32_t list = body_field(read, "response_fields");
+  if (body_node(read, list)->count == 0) return;
   buffer_put_text(out, "{\"fields\":");
   body_put_source(read, list, out);
   buffer_put(out, "}", 2);  // terminated
-  return true;
 }
 
-static bool take_fields(server *of, body *read, answer *to, wanted *asked, wick_grammar *grammar,
-                        biases *given, refusal *refused) {
+static bool take_fields(server *of, body *read, answer *to, wanted *asked, biases *given,
+                        refusal *refused) {
   wick_sampling *sampling = &asked->request.sampling;
-  if (!fields_take(read, to->tenant, asked, refused) || !fields_check_adapters(read, refused) ||
-      !fields_take_grammar(read, grammar, refused) ||
+  if (!fields_take(read, to->tenant, asked, refused) ||
       !take_biases(of->engine, read, given, refused)) {
     return false;
   }
-  if (grammar->kind != WICK_GRAMMAR_NONE) asked->request.grammar = grammar;
   sampling->bias = given->list;
   sampling->bias_count = given->count;
   fields_take_probabilities(read, sampling);
@@ -246,7 +211,7 @@ static bool submit(server *of, body *read, prompt *one, uint32_t index, wanted *
     asked->reasoning.ending_bytes = text->size_bytes;
     request->reasoning = &asked->reasoning;
   }
-  return generation_submit(of, to, index, asked, refused);
+  return generation_submit(to, index, asked, refused);
 }
 
 static bool prepare(server *of, body *read, const wanted *asked, const biases *given,
@@ -258,46 +223,39 @@ static bool prepare(server *of, body *read, const wanted *asked, const biases *g
   const bool is_after = asked->request.sampling.logprobs_after;
   to->details_form = is_after ? DETAILS_PROBABILITIES : DETAILS_NATIVE;
   held->max_tokens = asked->request.max_tokens;
-  held->returns_tokens = body_is_true(read, body_find(read, BODY_ROOT, "return_tokens"));
-  return take_response_fields(read, &held->fields, refused) &&
-         put_settings(of->engine, read, given, &held->settings, refused);
+  held->returns_tokens = body_flag(read, "return_tokens");
+  take_response_fields(read, &held->fields);
+  return put_settings(of->engine, read, given, &held->settings, refused);
 }
 
 static bool begin(server *of, body *read, prompt *prompts, uint32_t count, answer *to,
                   refusal *refused) {
-  wanted asked;
-  wick_grammar grammar = {0};
+  wanted asked = {0};
   if (count > ANSWER_CHOICES_MAX) {
     return refuse(refused, REFUSE_PROMPTS("prompt"), (unsigned)ANSWER_CHOICES_MAX);
   }
   biases *given = body_alloc(read, 1, sizeof *given, refused);
-  if (given == NULL || !take_fields(of, read, to, &asked, &grammar, given, refused) ||
+  if (given == NULL || !take_fields(of, read, to, &asked, given, refused) ||
       !prepare(of, read, &asked, given, count, to, refused)) {
     return false;
   }
   for (uint32_t i = 0; i < count; i++) {
     if (!submit(of, read, &prompts[i], i, &asked, to, refused)) return false;
   }
-  generation_start(of, to);
+  generation_start(to);
   return true;
 }
 
 bool native_begin(server *of, body *read, answer *to, refusal *refused) {
-  const field_tables tables = {fields_completion, fields_common, ""};
-  const uint32_t given = body_find(read, BODY_ROOT, "prompt");
+  const uint32_t given = body_field(read, "prompt");
   prompt *prompts;
   uint32_t count;
-  if (!fields_check(read, BODY_ROOT, &tables, refused)) return false;
-  if (given == 0) {
-    return refuse(refused, REFUSE_MISSING("prompt"), "prompt");
-  }
+  if (given == 0) return refuse(refused, REFUSE_MISSING("prompt"), "prompt");
   return prompts_take(of->engine, read, given, "prompt", &prompts, &count, refused) &&
          begin(of, read, prompts, count, to, refused);
 }
 
 bool infill_begin(server *of, body *read, answer *to, refusal *refused) {
-  const field_tables tables = {fields_infill, fields_common, ""};
   prompt one = {0};
-  return fields_check(read, BODY_ROOT, &tables, refused) &&
-         infill_take(of->engine, read, &one, refused) && begin(of, read, &one, 1, to, refused);
+  return infill_take(of->engine, read, &one, refused) && begin(of, read, &one, 1, to, refused);
 }

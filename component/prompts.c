@@ -12,27 +12,49 @@ static bool refuse_text(const char *name, refusal *refused) {
   return refuse_value(refused, name, WORDS_PROMPT);
 }
 
-static bool refuse_memory(refusal *refused) {
-  return refuse(refused, 503, "nomem", NULL, "The prompt does not fit in memory");
+// ---- tokens ----
+
+// Makes room for this many more tokens.
+static bool reserve(body *read, token_list *to, size_t count, refusal *refused) {
+  if (to->capacity - to->count >= count) return true;
+  const size_t capacity = 2 * to->count + count;
+  int32_t *ids = body_alloc(read, capacity, sizeof *ids, refused);
+  if (ids == NULL) return false;
+  if (to->count > 0) memcpy(ids, to->ids, to->count * sizeof *ids);
+  to->ids = ids;
+  to->capacity = capacity;
+  return true;
 }
 
-// ---- tokens ----
+bool prompts_add_text(wick_engine *engine, body *read, wick_text text, uint32_t flags,
+                      token_list *to, refusal *refused) {
+  enum { SPECIAL_MAX = 8 };
+  wick_error error;
+  size_t count = 0;
+  wick_status status = WICK_E_FULL;
+  // normalization may give a text more tokens than bytes
+  for (size_t room = text.size_bytes + SPECIAL_MAX; status == WICK_E_FULL; room = count) {
+    if (!reserve(read, to, room, refused)) return false;
+    status = wick_tokenize(engine, text.bytes, text.size_bytes, flags, to->ids + to->count,
+                           to->capacity - to->count, &count, &error);
+  }
+  to->count += status == WICK_OK ? count : 0;
+  return status == WICK_OK || refuse_error(refused, &error, to->name, NULL);
+}
+
+bool prompts_add_id(body *read, int32_t id, token_list *to, refusal *refused) {
+  if (!reserve(read, to, 1, refused)) return false;
+  to->ids[to->count++] = id;
+  return true;
+}
 
 bool prompts_tokenize(wick_engine *engine, body *read, wick_text text, uint32_t flags,
                       const int32_t **tokens, size_t *count, refusal *refused) {
-  enum { SPECIAL_MAX = 8 };
-  wick_error error;
-  wick_status status = WICK_E_FULL;
-  *tokens = NULL;
-  *count = 0;
-  // normalization may give a text more tokens than bytes
-  for (size_t room = text.size_bytes + SPECIAL_MAX; status == WICK_E_FULL; room = *count) {
-    int32_t *ids = body_alloc(read, room, sizeof *ids, refused);
-    if (ids == NULL) return false;
-    status = wick_tokenize(engine, text.bytes, text.size_bytes, flags, ids, room, count, &error);
-    if (*count > 0) *tokens = ids;
-  }
-  return status == WICK_OK || refuse_error(refused, &error, "prompt", NULL);
+  token_list list = {.name = "prompt"};
+  const bool is_right = prompts_add_text(engine, read, text, flags, &list, refused);
+  *tokens = list.count > 0 ? list.ids : NULL;
+  *count = list.count;
+  return is_right;
 }
 
 bool prompts_put_text(wick_engine *engine, const int32_t *tokens, size_t count, buffer *out,
@@ -40,7 +62,9 @@ bool prompts_put_text(wick_engine *engine, const int32_t *tokens, size_t count, 
   wick_error error;
   size_t size_bytes;
   char *text = malloc(wick_detokenize_bytes_max(engine, count));
-  if (text == NULL) return refuse_memory(refused);
+  if (text == NULL) {
+    return refuse(refused, 503, "nomem", NULL, "The prompt does not fit in memory");
+  }
   const wick_status status =
       wick_detokenize(engine, tokens, count, true, true, text, &size_bytes, &error);
   if (status == WICK_OK) buffer_put(out, text, size_bytes);
@@ -74,45 +98,25 @@ static bool has_id(const body *read, uint32_t list) {
   return item != 0;
 }
 
-// Writes the tokens of an item to `ids` [capacity]. With a capacity of 0, only counts them.
-static bool add_item(wick_engine *engine, const body *read, uint32_t item, const char *name,
-                     int32_t *ids, size_t capacity, size_t *count, refusal *refused) {
-  wick_error error;
-  uint32_t flags = WICK_TOKENIZE_PARSE_SPECIAL;
-  if (body_node(read, item)->kind != JSON_STRING) {
-    int32_t id;
-    if (!take_id(read, item, &id)) return refuse_text(name, refused);
-    if (capacity > 0) ids[0] = id;
-    *count = 1;
-    return true;
-  }
-  const wick_text text = body_text(read, item);
-  // a text at the beginning gets the special tokens that the model adds
-  if (body_node(read, item)->index == 0) flags |= (uint32_t)WICK_TOKENIZE_ADD_SPECIAL;
-  const wick_status status =
-      wick_tokenize(engine, text.bytes, text.size_bytes, flags, ids, capacity, count, &error);
-  return status == WICK_OK || (status == WICK_E_FULL && capacity == 0) ||
-         refuse_error(refused, &error, name, NULL);
-}
-
 static bool take_mix(wick_engine *engine, body *read, uint32_t list, const char *name, prompt *out,
                      refusal *refused) {
-  size_t capacity = 0, count = 0;
-  const uint32_t first = body_node(read, list)->first;
-  for (uint32_t item = first; item != 0; item = body_node(read, item)->next) {
-    if (!add_item(engine, read, item, name, NULL, 0, &count, refused)) return false;
-    capacity += count;
-  }
-  int32_t *ids = body_alloc(read, capacity, sizeof *ids, refused);
-  if (ids == NULL) return false;
-  *out = (prompt){.tokens = ids};
-  for (uint32_t item = first; item != 0; item = body_node(read, item)->next) {
-    if (!add_item(engine, read, item, name, ids + out->token_count, capacity - out->token_count,
-                  &count, refused)) {
+  token_list tokens = {.name = name};
+  BODY_EACH(read, item, list) {
+    int32_t id;
+    // a text at the beginning gets the special tokens that the model adds
+    const uint32_t adds = body_node(read, item)->index == 0 ? WICK_TOKENIZE_ADD_SPECIAL : 0u;
+    const uint32_t flags = WICK_TOKENIZE_PARSE_SPECIAL | adds;
+    if (body_is_text(read, item)) {
+      if (!prompts_add_text(engine, read, body_text(read, item), flags, &tokens, refused)) {
+        return false;
+      }
+    } else if (!take_id(read, item, &id)) {
+      return refuse_text(name, refused);
+    } else if (!prompts_add_id(read, id, &tokens, refused)) {
       return false;
     }
-    out->token_count += count;
   }
+  *out = (prompt){.tokens = tokens.ids, .token_count = tokens.count};
   return true;
 }
 
@@ -122,11 +126,9 @@ static bool take_mix(wick_engine *engine, body *read, uint32_t list, const char 
 static bool take_content(body *read, uint32_t content, const char *name, prompt *out,
                          refusal *refused) {
   size_t size_bytes = 0;
-  for (uint32_t part = body_node(read, content)->first; part != 0;
-       part = body_node(read, part)->next) {
+  BODY_EACH(read, part, content) {
     const uint32_t text = body_find(read, part, "text");
-    if (!body_is(read, body_find(read, part, "type"), "text") ||
-        body_node(read, text)->kind != JSON_STRING) {
+    if (!body_is(read, body_find(read, part, "type"), "text") || !body_is_text(read, text)) {
       return refuse_text(name, refused);
     }
     size_bytes += body_text(read, text).size_bytes;
@@ -134,8 +136,7 @@ static bool take_content(body *read, uint32_t content, const char *name, prompt 
   char *joined = body_alloc(read, size_bytes + 1, 1, refused);
   if (joined == NULL) return false;
   out->text = (wick_text){joined, size_bytes};
-  for (uint32_t part = body_node(read, content)->first; part != 0;
-       part = body_node(read, part)->next) {
+  BODY_EACH(read, part, content) {
     const wick_text text = body_text(read, body_find(read, part, "text"));
     memcpy(joined, text.bytes, text.size_bytes);
     joined += text.size_bytes;
@@ -151,7 +152,7 @@ static bool take_object(body *read, uint32_t node, const char *name, prompt *out
   if (strcmp(name, "input") == 0 && body_node(read, content)->kind == JSON_ARRAY) {
     return take_content(read, content, name, out, refused);
   }
-  if (body_node(read, text)->kind != JSON_STRING) return refuse_text(name, refused);
+  if (!body_is_text(read, text)) return refuse_text(name, refused);
   out->text = body_text(read, text);
   if (media == 0 ||
       (body_node(read, media)->kind == JSON_ARRAY && body_node(read, media)->count == 0)) {

@@ -15,6 +15,15 @@ typedef struct prompt {
 // `name` is "prompt" or "input"; only the latter may be {"content": [{"type": "text", "text"}]}.
 bool prompts_take(wick_engine *engine, body *read, uint32_t node, const char *name,
                   prompt **prompts, uint32_t *count, refusal *refused);
+// A list of token ids to which texts and ids are added. Its memory belongs to the body.
+typedef struct token_list {
+  const char *name;  // the field of the body, for errors
+  int32_t *ids;      // [count]; NULL: empty
+  size_t count, capacity;
+} token_list;
+bool prompts_add_text(wick_engine *engine, body *read, wick_text text, uint32_t flags,
+                      token_list *to, refusal *refused);
+bool prompts_add_id(body *read, int32_t id, token_list *to, refusal *refused);
 // Tokenizes a text. The tokens belong to the body.
 bool prompts_tokenize(wick_engine *engine, body *read, wick_text text, uint32_t flags,
                       const int32_t **tokens, size_t *count, refusal *refused);

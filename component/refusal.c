@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/json.h"
+#include "shape.h"
 
 bool refuse(refusal *out, uint16_t status, const char *code, const char *param, const char *format,
             ...) {
@@ -18,6 +18,11 @@ bool refuse(refusal *out, uint16_t status, const char *code, const char *param, 
   vsnprintf(out->message, sizeof out->message, format, arguments);
   va_end(arguments);
   return false;
+}
+
+bool refuse_memory(refusal *out, const char *what) {
+  return refuse(out, 503, "nomem", NULL, "Out of memory%s%s", what == NULL ? "" : " for ",
+                what == NULL ? "" : what);
 }
 
 bool refuse_value(refusal *out, const char *param, const char *wanted) {
@@ -98,18 +103,12 @@ static const char *type_of(uint16_t status) {
 }
 
 void refusal_write(const refusal *failure, buffer *out) {
-  json_writer json;
-  json_begin(&json, buffer_put, out);
-  json_open(&json, NULL, '{');
-  json_open(&json, "error", '{');
-  json_text(&json, "message", failure->message);
-  json_text(&json, "type", type_of(failure->status));
-  json_text(&json, "param", failure->param[0] == '\0' ? NULL : failure->param);
-  json_text(&json, "code", failure->code);
+  shape_put(out, "{'error':{'message':%s,'type':%s,'param':%s,'code':%s", failure->message,
+            type_of(failure->status), failure->param[0] == '\0' ? NULL : failure->param,
+            failure->code);
   if (failure->prompt_tokens != 0) {
-    json_u64(&json, "n_prompt_tokens", failure->prompt_tokens);
-    json_u64(&json, "n_ctx", failure->context_tokens);
+    shape_put(out, ",'n_prompt_tokens':%U,'n_ctx':%U", failure->prompt_tokens,
+              failure->context_tokens);
   }
-  json_close(&json, '{');
-  json_close(&json, '{');
+  buffer_put_text(out, "}}");
 }

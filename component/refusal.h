@@ -22,6 +22,8 @@ typedef struct refusal {
 // Keeps the first refusal. `param` NULL: no field. Always returns false.
 bool refuse(refusal *out, uint16_t status, const char *code, const char *param, const char *format,
             ...) __attribute__((format(printf, 5, 6)));
+// Rejects a request because memory ran out. `what` NULL: "Out of memory" without " for WHAT".
+bool refuse_memory(refusal *out, const char *what);
 // Rejects an invalid value of the field `param`.
 bool refuse_value(refusal *out, const char *param, const char *wanted);
 // Rejects a request because of an error of the engine. `text` is the field with the input, `format`

@@ -3,7 +3,6 @@
 #ifndef WICK_COMPONENT_RESPONSE_H
 #define WICK_COMPONENT_RESPONSE_H
 
-#include "base/json.h"
 #include "server.h"
 
 typedef enum item_kind { ITEM_MESSAGE, ITEM_REASONING, ITEM_CALL } item_kind;
@@ -30,18 +29,16 @@ struct response {
 
 // Begins a response with the members of a checked body that responses repeat. Returns false if
 // memory is full.
-bool response_make(const server *of, answer *to, const body *read, refusal *refused);
+bool response_make(answer *to, const body *read, refusal *refused);
 void response_free(answer *to);
 // Adds an item. If memory is full, returns NULL, and the response body reports the error.
 response_item *response_add_item(answer *to, item_kind kind, const char *status);
-void response_put_item(json_writer *json, buffer *out, const response_item *item);
+void response_put_item(buffer *out, const response_item *item);
 // Writes a part of an item's content, with all of its text or without it.
-void response_put_part(json_writer *json, buffer *out, const char *key, const response_item *item,
-                       bool has_text);
-// Writes the response object. `key` NULL: the outermost object. `status` is "in_progress",
-// "failed", or the result of response_status; `problem` describes a failure.
-void response_put(json_writer *json, const answer *of, buffer *out, const char *key,
-                  const char *status, const char *problem);
+void response_put_part(buffer *out, const response_item *item, bool has_text);
+// Writes the response object. `status` is "in_progress", "failed", or the result of
+// response_status; `problem` describes a failure.
+void response_put(const answer *of, buffer *out, const char *status, const char *problem);
 // Returns how the processed completion ended: "completed" or "incomplete".
 const char *response_status(const answer *of);
 // Writes the body of a response that is not streamed.

@@ -4,30 +4,24 @@
 #include <string.h>
 
 #include "response.h"
+#include "shape.h"
 
 // ---- events ----
 
-static void begin_event(json_writer *json, answer *to, const char *type) {
-  buffer_put_text(&to->out, "event: ");
-  buffer_put_text(&to->out, type);
-  buffer_put_text(&to->out, "\ndata: ");
-  json_begin(json, buffer_put, &to->out);
-  json_open(json, NULL, '{');
-  json_text(json, "type", type);
+static void begin_event(answer *to, const char *type) {
+  shape_put(&to->out, "event: %r\ndata: {'type':%s,", type, type);
 }
 
-static void end_event(json_writer *json, answer *to) {
-  json_u64(json, "sequence_number", to->response->sequence++);
-  json_close(json, '{');
-  buffer_put_text(&to->out, "\n\n");
+static void end_event(answer *to) {
+  shape_put(&to->out, ",'sequence_number':%u}\n\n", to->response->sequence++);
 }
 
 static void emit_response(answer *to, const char *type, const char *status, const char *problem) {
-  json_writer json;
   if (!to->is_streamed) return;
-  begin_event(&json, to, type);
-  response_put(&json, to, &to->out, "response", status, problem);
-  end_event(&json, to);
+  begin_event(to, type);
+  shape_put(&to->out, "'response':");
+  response_put(to, &to->out, status, problem);
+  end_event(to);
 }
 
 static response_item *last_item(answer *to) {
@@ -35,30 +29,27 @@ static response_item *last_item(answer *to) {
 }
 
 static void emit_item(answer *to, const char *type) {
-  json_writer json;
   if (!to->is_streamed) return;
-  begin_event(&json, to, type);
-  json_u64(&json, "output_index", to->response->count - 1);
-  json_open(&json, "item", '{');
-  response_put_item(&json, &to->out, last_item(to));
-  json_close(&json, '{');
-  end_event(&json, to);
+  begin_event(to, type);
+  shape_put(&to->out, "'output_index':%u,'item':", to->response->count - 1);
+  response_put_item(&to->out, last_item(to));
+  end_event(to);
 }
 
 // Writes the beginning that all events of an item share.
-static void begin_of_item(json_writer *json, answer *to, const char *type) {
-  begin_event(json, to, type);
-  json_text(json, "item_id", last_item(to)->id);
-  json_u64(json, "output_index", to->response->count - 1);
-  if (last_item(to)->kind != ITEM_CALL) json_u64(json, "content_index", 0);
+static void begin_of_item(answer *to, const char *type) {
+  begin_event(to, type);
+  shape_put(&to->out, "'item_id':%s,'output_index':%u,", last_item(to)->id,
+            to->response->count - 1);
+  if (last_item(to)->kind != ITEM_CALL) shape_put(&to->out, "'content_index':0,");
 }
 
 static void emit_part(answer *to, const char *type, bool has_text) {
-  json_writer json;
   if (!to->is_streamed) return;
-  begin_of_item(&json, to, type);
-  response_put_part(&json, &to->out, "part", last_item(to), has_text);
-  end_event(&json, to);
+  begin_of_item(to, type);
+  shape_put(&to->out, "'part':");
+  response_put_part(&to->out, last_item(to), has_text);
+  end_event(to);
 }
 
 // Writes a piece of the open item's text or, with the key "text", all of it.
@@ -66,30 +57,22 @@ static void emit_text(answer *to, const char *end, const char *key, wick_text te
                       const buffer *logprobs) {
   const bool is_message = last_item(to)->kind == ITEM_MESSAGE;
   char type[64];
-  json_writer json;
   if (!to->is_streamed) return;
   snprintf(type, sizeof type, "response.%s_text.%s", is_message ? "output" : "reasoning", end);
-  begin_of_item(&json, to, type);
-  json_string(&json, key, text.bytes, text.size_bytes);
-  if (is_message) {
-    json_member(&json, "logprobs");
-    buffer_put_text(&to->out, "[");
-    buffer_put(&to->out, logprobs->bytes, logprobs->size_bytes);
-    buffer_put_text(&to->out, "]");
-  }
-  end_event(&json, to);
+  begin_of_item(to, type);
+  shape_put(&to->out, "'%r':%t", key, text);
+  if (is_message) shape_put(&to->out, ",'logprobs':[%j]", logprobs);
+  end_event(to);
 }
 
 static wick_text whole_of(const buffer *text) { return (wick_text){text->bytes, text->size_bytes}; }
 
 static void emit_call(answer *to) {
   const response_item *item = last_item(to);
-  json_writer json;
   if (!to->is_streamed) return;
-  begin_of_item(&json, to, "response.function_call_arguments.done");
-  json_string(&json, "name", item->name.bytes, item->name.size_bytes);
-  json_string(&json, "arguments", item->text.bytes, item->text.size_bytes);
-  end_event(&json, to);
+  begin_of_item(to, "response.function_call_arguments.done");
+  shape_put(&to->out, "'name':%b,'arguments':%b", &item->name, &item->text);
+  end_event(to);
 }
 
 // ---- items ----
@@ -153,11 +136,10 @@ static void write_call(answer *to, const delta *piece) {
   const wick_text more = piece->call_arguments;
   if (more.size_bytes == 0) return;
   buffer_put(&item->text, more.bytes, more.size_bytes);
-  json_writer json;
   if (!to->is_streamed) return;
-  begin_of_item(&json, to, "response.function_call_arguments.delta");
-  json_string(&json, "delta", more.bytes, more.size_bytes);
-  end_event(&json, to);
+  begin_of_item(to, "response.function_call_arguments.delta");
+  shape_put(&to->out, "'delta':%t", more);
+  end_event(to);
 }
 
 // ---- the stages of a response ----
@@ -185,10 +167,9 @@ void response_take_silence(answer *to, choice *from) {
 }
 
 void response_end_stream(answer *to) {
-  const choice *from = &to->choices[0];
   if (to->response->count == 0) text_item(to, ITEM_MESSAGE);
   if (to->response->count == 0) return;  // out of memory
-  const bool has_called = from->has_called && from->finish[0] == 's';
+  const bool has_called = strcmp(choice_finish(&to->choices[0]), "tool_calls") == 0;
   const bool is_broken = last_item(to)->kind == ITEM_CALL && !has_called;
   const char *status = response_status(to);
   close_item(to, is_broken ? "incomplete" : status);
@@ -196,9 +177,7 @@ void response_end_stream(answer *to) {
   snprintf(type, sizeof type, "response.%s", status);
   emit_response(to, type, status, NULL);
   if (to->is_streamed) return;
-  json_writer json;
-  json_begin(&json, buffer_put, &to->out);
-  response_put(&json, to, &to->out, NULL, status, NULL);
+  response_put(to, &to->out, status, NULL);
   answer_give(to, "application/json");
 }
 

@@ -4,13 +4,18 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/json.h"
 #include "response.h"
+#include "shape.h"
 
-// The messages that are being written. The last message is held back, because calls may still be
-// added to it.
+// The input, and the messages that are being written. The last message is held back, because calls
+// may still be added to it.
 typedef struct conversation {
-  json_writer json;
+  const body *read;
+  refusal *refused;
+  char at[40];  // the place of the current item, for errors
   buffer *out;
+  bool has_messages;
   const char *role;  // the role of the message that is held back; NULL: none
   wick_text id;      // the id of the call that the message answers; bytes NULL: none
   buffer content, calls, thoughts;
@@ -19,22 +24,13 @@ typedef struct conversation {
 
 static void flush(conversation *to) {
   if (to->role == NULL) return;
-  json_open(&to->json, NULL, '{');
-  json_text(&to->json, "role", to->role);
-  json_string(&to->json, "content", to->content.bytes, to->content.size_bytes);
-  if (to->id.bytes != NULL) {
-    json_string(&to->json, "tool_call_id", to->id.bytes, to->id.size_bytes);
-  }
-  if (to->thoughts.size_bytes > 0) {
-    json_string(&to->json, "reasoning_content", to->thoughts.bytes, to->thoughts.size_bytes);
-  }
-  if (to->calls.size_bytes > 0) {
-    json_member(&to->json, "tool_calls");
-    buffer_put_text(to->out, "[");
-    buffer_put(to->out, to->calls.bytes, to->calls.size_bytes);
-    buffer_put_text(to->out, "]");
-  }
-  json_close(&to->json, '{');
+  if (to->has_messages) buffer_put_text(to->out, ",");
+  to->has_messages = true;
+  shape_put(to->out, "{'role':%s,'content':%b", to->role, &to->content);
+  if (to->id.bytes != NULL) shape_put(to->out, ",'tool_call_id':%t", to->id);
+  if (to->thoughts.size_bytes > 0) shape_put(to->out, ",'reasoning_content':%b", &to->thoughts);
+  if (to->calls.size_bytes > 0) shape_put(to->out, ",'tool_calls':[%j]", &to->calls);
+  buffer_put_text(to->out, "}");
   to->role = NULL;
   to->id.bytes = NULL;
   buffer_clear(&to->content);
@@ -81,163 +77,143 @@ static bool is_text_part(const body *read, uint32_t type) {
   return false;
 }
 
-static bool put_part(buffer *out, const body *read, uint32_t part, const char *at,
-                     refusal *refused) {
+static bool put_part(conversation *to, uint32_t part, const char *at, buffer *out) {
+  const body *read = to->read;
   const uint32_t type = body_find(read, part, "type");
   const bool is_text = is_text_part(read, type);
   const bool is_refusal = body_is(read, type, "refusal");
   const uint32_t text = body_find(read, part, is_refusal ? "refusal" : "text");
-  if ((is_text || is_refusal) && body_node(read, text)->kind == JSON_STRING) {
+  if ((is_text || is_refusal) && body_is_text(read, text)) {
     buffer_put(out, body_text(read, text).bytes, body_text(read, text).size_bytes);
     return true;
   }
-  if (body_node(read, type)->kind != JSON_STRING || is_text) {
-    return refuse(refused, 400, "invalid_value", at, "%s must be a part with a type and a text",
-                  at);
+  if (!body_is_text(read, type) || is_text) {
+    return refuse_value(to->refused, at, "a part with a type and a text");
   }
   const wick_text kind = body_text(read, type);
-  return refuse(refused, 400, "unsupported_value", at, "%s is of type %.*s: only text is supported",
-                at, (int)(kind.size_bytes < 40 ? kind.size_bytes : 40), kind.bytes);
+  return refuse(to->refused, 400, "unsupported_value", at,
+                "%s is of type %.*s: only text is supported", at,
+                (int)(kind.size_bytes < 40 ? kind.size_bytes : 40), kind.bytes);
 }
 
-static bool put_text(buffer *out, const body *read, uint32_t node, const char *at,
-                     refusal *refused) {
-  const json_node *found = body_node(read, node);
-  if (found->kind == JSON_STRING) {
+static bool put_text(conversation *to, uint32_t node, const char *at, buffer *out) {
+  const body *read = to->read;
+  if (body_is_text(read, node)) {
     buffer_put(out, body_text(read, node).bytes, body_text(read, node).size_bytes);
     return true;
   }
-  if (found->kind != JSON_ARRAY) {
-    return refuse_value(refused, at, WORDS_CONTENT);
+  if (body_node(read, node)->kind != JSON_ARRAY) {
+    return refuse_value(to->refused, at, WORDS_CONTENT);
   }
-  for (uint32_t part = found->first; part != 0; part = body_node(read, part)->next) {
+  BODY_EACH(read, part, node) {
+    const uint32_t index = body_node(read, part)->index;
     char here[REFUSAL_PARAM_BYTES];
-    if (part != found->first) buffer_put_text(out, "\n");
-    snprintf(here, sizeof here, "%s[%u]", at, (unsigned)body_node(read, part)->index);
-    if (!put_part(out, read, part, here, refused)) return false;
+    if (index > 0) buffer_put_text(out, "\n");
+    snprintf(here, sizeof here, "%s[%u]", at, (unsigned)index);
+    if (!put_part(to, part, here, out)) return false;
   }
   return true;
 }
 
 // ---- items ----
 
-// Reads a member that is a string.
-static bool has_text(const body *read, uint32_t item, const char *name, const char *at,
-                     refusal *refused) {
-  const uint32_t node = body_find(read, item, name);
+// Rejects a member of the current item that must be a string.
+static bool refuse_member(const conversation *to, const char *name, bool is_missing) {
   char param[REFUSAL_PARAM_BYTES];
-  if (node != 0 && body_node(read, node)->kind == JSON_STRING) return true;
-  snprintf(param, sizeof param, "%s.%s", at, name);
-  if (node != 0) return refuse_value(refused, param, WORDS_TEXT);
-  return refuse(refused, 400, "invalid_value", param, "%s has no %s", at, name);
+  snprintf(param, sizeof param, "%s.%s", to->at, name);
+  if (!is_missing) return refuse_value(to->refused, param, WORDS_TEXT);
+  return refuse(to->refused, 400, "invalid_value", param, "%s has no %s", to->at, name);
 }
 
-static bool take_message(conversation *to, const body *read, uint32_t item, const char *at,
-                         refusal *refused) {
+// Writes the text of a member of the current item.
+static bool put_member_text(conversation *to, uint32_t item, const char *name, buffer *out) {
+  char param[REFUSAL_PARAM_BYTES];
+  snprintf(param, sizeof param, "%s.%s", to->at, name);
+  return put_text(to, body_find(to->read, item, name), param, out);
+}
+
+static bool take_message(conversation *to, uint32_t item) {
   static const char *const ROLES[] = {"system", "developer", "user", "assistant"};
   const char *role = NULL;
   char param[REFUSAL_PARAM_BYTES];
   for (uint32_t i = 0; i < 4; i++) {
-    if (body_is(read, body_find(read, item, "role"), ROLES[i])) role = ROLES[i];
+    if (body_is(to->read, body_find(to->read, item, "role"), ROLES[i])) role = ROLES[i];
   }
-  snprintf(param, sizeof param, "%s.role", at);
+  snprintf(param, sizeof param, "%s.role", to->at);
   if (role == NULL) {
-    return refuse_value(refused, param, "one of system, developer, user, assistant");
+    return refuse_value(to->refused, param, "one of system, developer, user, assistant");
   }
   begin_message(to, role);
-  snprintf(param, sizeof param, "%s.content", at);
-  return put_text(&to->content, read, body_find(read, item, "content"), param, refused);
+  return put_member_text(to, item, "content", &to->content);
 }
 
-static bool take_reasoning(conversation *to, const body *read, uint32_t item, const char *at,
-                           refusal *refused) {
-  const uint32_t content = body_find(read, item, "content");
-  const uint32_t summary = body_find(read, item, "summary");
-  const json_node *found = body_node(read, content);
-  const bool has_content = found->kind == JSON_ARRAY && found->count > 0;
-  if (!has_content && summary == 0) return true;
-  char param[REFUSAL_PARAM_BYTES];
-  snprintf(param, sizeof param, "%s.%s", at, has_content ? "content" : "summary");
-  return put_text(&to->reasoning, read, has_content ? content : summary, param, refused);
+static bool take_reasoning(conversation *to, uint32_t item) {
+  const json_node *content = body_node(to->read, body_find(to->read, item, "content"));
+  const bool has_content = content->kind == JSON_ARRAY && content->count > 0;
+  if (!has_content && body_find(to->read, item, "summary") == 0) return true;
+  return put_member_text(to, item, has_content ? "content" : "summary", &to->reasoning);
 }
 
-static void put_member(json_writer *json, const char *name, wick_text text) {
-  json_string(json, name, text.bytes, text.size_bytes);
+static wick_text member_text(const conversation *to, uint32_t item, const char *name) {
+  return body_text(to->read, body_find(to->read, item, name));
 }
 
-// Adds a call to the assistant's message. `arguments` is JSON text.
-static void add_call(conversation *to, wick_text id, wick_text name, wick_text arguments) {
+// Adds a call of the current item to the assistant's message. `arguments` is JSON text.
+static bool add_call(conversation *to, uint32_t item, wick_text name, wick_text arguments) {
   if (!is_assistant(to->role)) begin_message(to, "assistant");
   take_thoughts(to);
-  if (to->calls.size_bytes > 0) buffer_put_text(&to->calls, ",");
-  json_writer json;
-  json_begin(&json, buffer_put, &to->calls);
-  json_open(&json, NULL, '{');
-  put_member(&json, "id", id);
-  json_text(&json, "type", "function");
-  json_open(&json, "function", '{');
-  put_member(&json, "name", name);
-  put_member(&json, "arguments", arguments);
-  json_close(&json, '{');
-  json_close(&json, '{');
-}
-
-static wick_text member_text(const body *read, uint32_t item, const char *name) {
-  return body_text(read, body_find(read, item, name));
-}
-
-static bool take_call(conversation *to, const body *read, uint32_t item, const char *at,
-                      refusal *refused) {
-  if (!has_text(read, item, "call_id", at, refused) || !has_text(read, item, "name", at, refused) ||
-      !has_text(read, item, "arguments", at, refused)) {
-    return false;
-  }
-  add_call(to, member_text(read, item, "call_id"), member_text(read, item, "name"),
-           member_text(read, item, "arguments"));
+  shape_put(&to->calls, "%r{'id':%t,'type':'function','function':{'name':%t,'arguments':%t}}",
+            to->calls.size_bytes > 0 ? "," : "", member_text(to, item, "call_id"), name, arguments);
   return true;
 }
 
-// Converts an earlier call of a custom tool. Such tools are left out, and their earlier calls
-// become calls of a function with a string argument.
-static bool take_custom_call(conversation *to, const body *read, uint32_t item, const char *at,
-                             refusal *refused) {
-  if (!has_text(read, item, "call_id", at, refused) || !has_text(read, item, "name", at, refused) ||
-      !has_text(read, item, "input", at, refused)) {
-    return false;
-  }
+static bool take_call(conversation *to, uint32_t item) {
+  return add_call(to, item, member_text(to, item, "name"), member_text(to, item, "arguments"));
+}
+
+// Adds a call whose arguments are an object: the text of the member `only`, or if it is NULL all
+// members that describe the call.
+static bool add_call_of(conversation *to, uint32_t item, wick_text name, const char *only) {
+  static const char *const OTHERS[] = {"type", "id", "status", "call_id", "output"};
   buffer arguments = {0};
   json_writer json;
   json_begin(&json, buffer_put, &arguments);
   json_open(&json, NULL, '{');
-  put_member(&json, "input", member_text(read, item, "input"));
+  if (only != NULL) shape_put(&arguments, "'%r':%t", only, member_text(to, item, only));
+  BODY_EACH(to->read, node, only == NULL ? item : 0) {
+    const document_text key = body_node(to->read, node)->key;
+    bool is_other = false;
+    for (uint32_t i = 0; i < sizeof OTHERS / sizeof *OTHERS; i++) {
+      is_other = is_other || text_is(key, OTHERS[i]);
+    }
+    if (is_other) continue;
+    json_member(&json, (const char *)key.bytes);
+    body_put_source(to->read, node, &arguments);
+  }
   json_close(&json, '{');
-  add_call(to, member_text(read, item, "call_id"), member_text(read, item, "name"),
-           (wick_text){arguments.bytes, arguments.size_bytes});
+  add_call(to, item, name, (wick_text){arguments.bytes, arguments.size_bytes});
   to->calls.has_failed = to->calls.has_failed || arguments.has_failed;
   buffer_free(&arguments);
   return true;
 }
 
-static bool take_shell_call(conversation *to, const body *read, uint32_t item, const char *at,
-                            refusal *refused) {
-  static const wick_text NAME = {"local_shell", 11}, NONE = {"{}", 2};
-  if (!has_text(read, item, "call_id", at, refused)) return false;
-  const uint32_t action = body_find(read, item, "action");
-  add_call(to, member_text(read, item, "call_id"), NAME,
-           action == 0 ? NONE : body_source(read, action));
-  return true;
+// Converts an earlier call of a custom tool. Such tools are left out, and their earlier calls
+// become calls of a function with a string argument.
+static bool take_custom_call(conversation *to, uint32_t item) {
+  return add_call_of(to, item, member_text(to, item, "name"), "input");
 }
 
-static bool take_output(conversation *to, const body *read, uint32_t item, const char *at,
-                        refusal *refused) {
-  char param[REFUSAL_PARAM_BYTES];
-  const uint32_t output = body_find(read, item, "output");
-  if (!has_text(read, item, "call_id", at, refused)) return false;
-  snprintf(param, sizeof param, "%s.output", at);
-  if (output == 0) return refuse(refused, 400, "invalid_value", param, "%s has no output", at);
+static bool take_shell_call(conversation *to, uint32_t item) {
+  static const wick_text NAME = {"local_shell", 11}, NONE = {"{}", 2};
+  const uint32_t action = body_find(to->read, item, "action");
+  return add_call(to, item, NAME, action == 0 ? NONE : body_source(to->read, action));
+}
+
+static bool take_output(conversation *to, uint32_t item) {
+  if (body_find(to->read, item, "output") == 0) return refuse_member(to, "output", true);
   begin_message(to, "tool");
-  to->id = member_text(read, item, "call_id");
-  return put_text(&to->content, read, output, param, refused);
+  to->id = member_text(to, item, "call_id");
+  return put_member_text(to, item, "output", &to->content);
 }
 
 bool response_is_server_call(wick_text name, char end) {
@@ -251,146 +227,109 @@ bool response_is_server_call(wick_text name, char end) {
   return ends && size > call && memcmp(name.bytes + size - call, CALL, call) == 0;
 }
 
-// Writes the members that describe a call of another tool as an object.
-static void put_own_members(buffer *out, const body *read, uint32_t item) {
-  static const char *const OTHERS[] = {"type", "id", "status", "call_id", "output"};
-  json_writer json;
-  json_begin(&json, buffer_put, out);
-  json_open(&json, NULL, '{');
-  for (uint32_t node = body_node(read, item)->first; node != 0;
-       node = body_node(read, node)->next) {
-    const document_text key = body_node(read, node)->key;
-    bool is_other = false;
-    for (uint32_t i = 0; i < sizeof OTHERS / sizeof *OTHERS; i++) {
-      is_other = is_other || text_is(key, OTHERS[i]);
-    }
-    if (is_other) continue;
-    const wick_text source = body_source(read, node);
-    json_member(&json, (const char *)key.bytes);
-    buffer_put(out, source.bytes, source.size_bytes);
-  }
-  json_close(&json, '{');
-}
-
-// Converts calls of other tools. If the client runs the tool, such as a shell, they become calls of
-// functions. Tools that OpenAI's server runs have no call_id, and their items contain nothing that
-// a model can read.
-static void take_other_call(conversation *to, const body *read, uint32_t item, wick_text type) {
-  const uint32_t id = body_find(read, item, "call_id");
-  const wick_text name = {type.bytes, type.size_bytes - strlen("_call")};
-  if (id == 0 || body_node(read, id)->kind != JSON_STRING) return;
-  buffer arguments = {0};
-  put_own_members(&arguments, read, item);
-  add_call(to, body_text(read, id), name, (wick_text){arguments.bytes, arguments.size_bytes});
-  to->calls.has_failed = to->calls.has_failed || arguments.has_failed;
-  buffer_free(&arguments);
-}
-
 // Converts the output of a call of another tool: a string, or JSON.
-static bool take_other_output(conversation *to, const body *read, uint32_t item, const char *at,
-                              refusal *refused) {
-  uint32_t id = body_find(read, item, "call_id");
-  const uint32_t output = body_find(read, item, "output");
-  if (id == 0) id = body_find(read, item, "id");
-  if (id == 0) return has_text(read, item, "call_id", at, refused);
-  if (body_node(read, id)->kind != JSON_STRING) {
-    char param[REFUSAL_PARAM_BYTES];
-    snprintf(param, sizeof param, "%s.call_id", at);
-    return refuse_value(refused, param, WORDS_TEXT);
-  }
-  const bool is_text = body_node(read, output)->kind == JSON_STRING;
-  const wick_text text = is_text ? body_text(read, output) : body_source(read, output);
+static bool take_other_output(conversation *to, uint32_t item) {
+  const body *read = to->read;
+  const uint32_t call = body_find(read, item, "call_id"), output = body_find(read, item, "output");
+  const uint32_t id = call != 0 ? call : body_find(read, item, "id");
+  if (!body_is_text(read, id)) return refuse_member(to, "call_id", id == 0);
+  const wick_text text =
+      body_is_text(read, output) ? body_text(read, output) : body_source(read, output);
   begin_message(to, "tool");
   to->id = body_text(read, id);
-  if (output == 0) {
-    buffer_put_text(&to->content, "null");
-  } else {
-    buffer_put(&to->content, text.bytes, text.size_bytes);
-  }
+  if (output == 0) buffer_put_text(&to->content, "null");
+  if (output != 0) buffer_put(&to->content, text.bytes, text.size_bytes);
   return true;
 }
 
-static bool take_other(conversation *to, const body *read, uint32_t item, const char *at,
-                       refusal *refused) {
-  static const char OUTPUT[] = "_output";
-  const uint32_t kind = body_find(read, item, "type");
-  wick_text type = body_text(read, kind);
+// Converts calls of other tools and their outputs. If the client runs the tool, such as a shell,
+// its calls become calls of functions. Tools that OpenAI's server runs have no call_id, and their
+// items contain nothing that a model can read.
+static bool take_other(conversation *to, uint32_t item) {
+  static const char CALL[] = "_call", OUTPUT[] = "_output";
+  const uint32_t kind = body_find(to->read, item, "type");
+  wick_text type = body_text(to->read, kind);
   if (response_is_server_call(type, '\0')) {
-    take_other_call(to, read, item, type);
-    return true;
+    type.size_bytes -= sizeof CALL - 1;
+    return !body_is_text(to->read, body_find(to->read, item, "call_id")) ||
+           add_call_of(to, item, type, NULL);
   }
   const size_t end = sizeof OUTPUT - 1;
   const bool is_output =
       type.size_bytes > end && memcmp(type.bytes + type.size_bytes - end, OUTPUT, end) == 0;
   if (is_output) type.size_bytes -= end;
-  const bool is_picture = body_is(read, kind, "computer_call_output");
+  const bool is_picture = body_is(to->read, kind, "computer_call_output");
   if (is_output && !is_picture && response_is_server_call(type, '\0')) {
-    return take_other_output(to, read, item, at, refused);
+    return take_other_output(to, item);
   }
-  const wick_text source = body_source(read, kind);
-  return refuse(refused, 400, "unsupported_value", at, "%s is of type %.*s, which is not supported",
-                at, (int)(source.size_bytes < 40 ? source.size_bytes : 40), source.bytes);
+  const wick_text source = body_source(to->read, kind);
+  return refuse(to->refused, 400, "unsupported_value", to->at,
+                "%s is of type %.*s, which is not supported", to->at,
+                (int)(source.size_bytes < 40 ? source.size_bytes : 40), source.bytes);
 }
 
-static bool take_item(conversation *to, const body *read, uint32_t item, refusal *refused) {
+static bool take_item(conversation *to, uint32_t item) {
   static const struct {
     const char *type;
-    bool (*take)(conversation *, const body *, uint32_t, const char *, refusal *);
-  } TAKERS[] = {{"message", take_message},
-                {"reasoning", take_reasoning},
-                {"function_call", take_call},
-                {"function_call_output", take_output},
-                {"custom_tool_call", take_custom_call},
-                {"custom_tool_call_output", take_output},
-                {"local_shell_call", take_shell_call}};
-  char at[REFUSAL_PARAM_BYTES];
-  snprintf(at, sizeof at, "input[%u]", (unsigned)body_node(read, item)->index);
-  if (body_node(read, item)->kind != JSON_OBJECT) return refuse_value(refused, at, WORDS_OBJECT);
-  const uint32_t type = body_find(read, item, "type");
-  if (type == 0) return take_message(to, read, item, at, refused);
-  for (uint32_t i = 0; i < sizeof TAKERS / sizeof TAKERS[0]; i++) {
-    if (body_is(read, type, TAKERS[i].type)) return TAKERS[i].take(to, read, item, at, refused);
+    bool (*take)(conversation *, uint32_t);
+    const char *texts[3];  // the members that must be strings
+  } TAKERS[] = {{"message", take_message, {0}},
+                {"reasoning", take_reasoning, {0}},
+                {"function_call", take_call, {"call_id", "name", "arguments"}},
+                {"function_call_output", take_output, {"call_id"}},
+                {"custom_tool_call", take_custom_call, {"call_id", "name", "input"}},
+                {"custom_tool_call_output", take_output, {"call_id"}},
+                {"local_shell_call", take_shell_call, {"call_id"}}};
+  const body *read = to->read;
+  snprintf(to->at, sizeof to->at, "input[%u]", (unsigned)body_node(read, item)->index);
+  if (body_node(read, item)->kind != JSON_OBJECT) {
+    return refuse_value(to->refused, to->at, WORDS_OBJECT);
   }
-  return take_other(to, read, item, at, refused);
+  const uint32_t type = body_find(read, item, "type");
+  if (type == 0) return take_message(to, item);
+  for (uint32_t i = 0; i < sizeof TAKERS / sizeof TAKERS[0]; i++) {
+    if (!body_is(read, type, TAKERS[i].type)) continue;
+    for (uint32_t k = 0; k < 3 && TAKERS[i].texts[k] != NULL; k++) {
+      const uint32_t text = body_find(read, item, TAKERS[i].texts[k]);
+      if (!body_is_text(read, text)) return refuse_member(to, TAKERS[i].texts[k], text == 0);
+    }
+    return TAKERS[i].take(to, item);
+  }
+  return take_other(to, item);
 }
 
 // ---- the conversation ----
 
-static bool take_input(conversation *to, const body *read, refusal *refused) {
-  const uint32_t instructions = body_find(read, BODY_ROOT, "instructions");
-  const uint32_t input = body_find(read, BODY_ROOT, "input");
-  const json_node *found = body_node(read, input);
+static bool take_input(conversation *to) {
+  const uint32_t instructions = body_field(to->read, "instructions");
+  const uint32_t input = body_field(to->read, "input");
   if (instructions != 0) {
     begin_message(to, "system");
-    if (!put_text(&to->content, read, instructions, "instructions", refused)) return false;
+    if (!put_text(to, instructions, "instructions", &to->content)) return false;
   }
-  if (found->kind == JSON_STRING) {
+  if (body_is_text(to->read, input)) {
     begin_message(to, "user");
-    return put_text(&to->content, read, input, "input", refused);
+    return put_text(to, input, "input", &to->content);
   }
-  if (found->kind != JSON_ARRAY || found->count == 0) {
-    return refuse_value(refused, "input", "a string or an array of at least one item");
+  if (body_node(to->read, input)->kind != JSON_ARRAY || body_node(to->read, input)->count == 0) {
+    return refuse_value(to->refused, "input", "a string or an array of at least one item");
   }
-  for (uint32_t item = found->first; item != 0; item = body_node(read, item)->next) {
-    if (!take_item(to, read, item, refused)) return false;
+  BODY_EACH(to->read, item, input) {
+    if (!take_item(to, item)) return false;
   }
   return true;
 }
 
 bool response_put_messages(buffer *out, const body *read, refusal *refused) {
-  conversation made = {.out = out};
-  const size_t begin_bytes = out->size_bytes;
-  json_begin(&made.json, buffer_put, out);
-  const bool is_taken = take_input(&made, read, refused);
+  conversation made = {.read = read, .refused = refused, .out = out};
+  const bool is_taken = take_input(&made);
   end_turn(&made);
-  const bool has_messages = made.role != NULL || out->size_bytes > begin_bytes;
   flush(&made);
-  out->has_failed = out->has_failed || made.content.has_failed || made.calls.has_failed ||
-                    made.thoughts.has_failed || made.reasoning.has_failed;
-  buffer_free(&made.content);
-  buffer_free(&made.calls);
-  buffer_free(&made.thoughts);
-  buffer_free(&made.reasoning);
-  if (!is_taken || has_messages) return is_taken;
+  buffer *const held[] = {&made.content, &made.calls, &made.thoughts, &made.reasoning};
+  for (size_t i = 0; i < sizeof held / sizeof *held; i++) {
+    out->has_failed = out->has_failed || held[i]->has_failed;
+    buffer_free(held[i]);
+  }
+  if (!is_taken || made.has_messages) return is_taken;
   return refuse(refused, 400, "invalid_value", "input", "input has no item that a model can read");
 }

@@ -3,44 +3,16 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/json.h"
 #include "response.h"
-
-static const field fields_response[] = {
-    FIELDS_RESPONSE(PLAIN_FIELD){NULL, FIELD_IGNORED, 0, 0, NULL}};
-static const field fields_stream[] = {{"include_obfuscation", FIELD_BOOLEAN, 0, 0, NULL},
-                                      {NULL, FIELD_IGNORED, 0, 0, NULL}};
-static const field fields_reasoning[] = {
-    {"effort", FIELD_EFFORT, 0, 0, NULL},
-    {"summary", FIELD_MISSING, 0, 0, "\"auto\"|\"concise\"|\"detailed\""},
-    {NULL, FIELD_IGNORED, 0, 0, NULL}};
-static const field fields_text[] = {{"format", FIELD_IGNORED, 0, 0, NULL},
-                                    {"verbosity", FIELD_MISSING, 0, 0, "\"medium\""},
-                                    {NULL, FIELD_IGNORED, 0, 0, NULL}};
-static const field fields_plain_format[] = {{"type", FIELD_IGNORED, 0, 0, NULL},
-                                            {NULL, FIELD_IGNORED, 0, 0, NULL}};
-static const field fields_schema_format[] = {
-    {"type", FIELD_IGNORED, 0, 0, NULL},     {"name", FIELD_TEXT, 0, 0, NULL},
-    {"schema", FIELD_OBJECT, 0, 0, NULL},    {"strict", FIELD_BOOLEAN, 0, 0, NULL},
-    {"description", FIELD_TEXT, 0, 0, NULL}, {NULL, FIELD_IGNORED, 0, 0, NULL}};
-// The members of a tool that are passed on; others are left out.
-static const field fields_tool[] = {{"name", FIELD_TEXT, 0, 0, NULL},
-                                    {"description", FIELD_TEXT, 0, 0, NULL},
-                                    {"parameters", FIELD_OBJECT, 0, 0, NULL},
-                                    {"strict", FIELD_BOOLEAN, 0, 0, NULL},
-                                    {NULL, FIELD_IGNORED, 0, 0, NULL}};
+#include "shape.h"
 
 static const char LOGPROBS[] = "message.output_text.logprobs";
 
 // ---- checks ----
 
-static bool check_members(const body *read, uint32_t node, const field *fields, const char *prefix,
-                          refusal *refused) {
-  const field_tables tables = {fields, NULL, prefix};
-  return node == 0 || fields_check(read, node, &tables, refused);
-}
-
 static uint32_t format_of(const body *read) {
-  return body_find(read, body_find(read, BODY_ROOT, "text"), "format");
+  return body_find(read, body_field(read, "text"), "format");
 }
 
 static bool check_format(const body *read, refusal *refused) {
@@ -51,8 +23,8 @@ static bool check_format(const body *read, refusal *refused) {
     return refuse(refused, 400, "invalid_value", "text.format",
                   "text.format.type must be one of text, json_object, json_schema");
   }
-  return check_members(read, format, is_schema ? fields_schema_format : fields_plain_format,
-                       "text.format.", refused);
+  return fields_check(read, format, is_schema ? fields_response_format : fields_text_format,
+                      "text.format.", refused);
 }
 
 static bool is_function(const body *read, uint32_t tool) {
@@ -64,21 +36,19 @@ static bool check_tool(const body *read, uint32_t tool, refusal *refused) {
   const uint32_t type = body_find(read, tool, "type"), name = body_find(read, tool, "name");
   snprintf(at, sizeof at, "tools[%u]", (unsigned)body_node(read, tool)->index);
   snprintf(prefix, sizeof prefix, "%s.", at);
-  if (body_node(read, type)->kind == JSON_STRING && !is_function(read, tool)) return true;
-  if (!is_function(read, tool) || body_node(read, name)->kind != JSON_STRING ||
+  if (body_is_text(read, type) && !is_function(read, tool)) return true;
+  if (!is_function(read, tool) || !body_is_text(read, name) ||
       body_text(read, name).size_bytes == 0) {
     return refuse_value(refused, at, "{\"type\": \"function\", \"name\", ...}");
   }
-  const field_tables tables = {fields_tool, NULL, prefix};
-  return fields_check_known(read, tool, &tables, refused);
+  return fields_check_known(read, tool, fields_response_tool, prefix, refused);
 }
 
 static bool check_tools(const body *read, refusal *refused) {
-  const uint32_t list = body_find(read, BODY_ROOT, "tools");
+  const uint32_t list = body_field(read, "tools");
   if (list == 0) return true;
   if (body_node(read, list)->kind != JSON_ARRAY) return refuse_value(refused, "tools", "an array");
-  for (uint32_t tool = body_node(read, list)->first; tool != 0;
-       tool = body_node(read, tool)->next) {
+  BODY_EACH(read, tool, list) {
     if (!check_tool(read, tool, refused)) return false;
   }
   return true;
@@ -86,9 +56,8 @@ static bool check_tools(const body *read, refusal *refused) {
 
 // Reports in a response header that tools that are not functions are left out.
 static void report_ignored(const body *read, answer *to) {
-  const uint32_t list = body_find(read, BODY_ROOT, "tools");
-  for (uint32_t tool = body_node(read, list)->first; tool != 0;
-       tool = body_node(read, tool)->next) {
+  const uint32_t list = body_field(read, "tools");
+  BODY_EACH(read, tool, list) {
     if (is_function(read, tool)) continue;
     char text[80];
     const wick_text type = body_text(read, body_find(read, tool, "type"));
@@ -108,7 +77,7 @@ static void report_ignored(const body *read, answer *to) {
 // in plain text, so clients do not need it encrypted, and tools of other types are left out, so the
 // text does not contain parts of their calls.
 static bool check_include(const body *read, bool *has_logprobs, refusal *refused) {
-  const uint32_t list = body_find(read, BODY_ROOT, "include");
+  const uint32_t list = body_field(read, "include");
   bool is_known = list == 0 || body_node(read, list)->kind == JSON_ARRAY;
   for (uint32_t one = is_known ? body_node(read, list)->first : 0; one != 0;
        one = body_node(read, one)->next) {
@@ -123,21 +92,13 @@ static bool check_include(const body *read, bool *has_logprobs, refusal *refused
 }
 
 static bool check_body(const body *read, bool *has_logprobs, refusal *refused) {
-  const field_tables tables = {fields_response, fields_common, ""};
-  const uint32_t top = body_find(read, BODY_ROOT, "top_logprobs");
-  if (!fields_check(read, BODY_ROOT, &tables, refused) ||
-      !check_members(read, body_find(read, BODY_ROOT, "stream_options"), fields_stream,
-                     "stream_options.", refused) ||
-      !check_members(read, body_find(read, BODY_ROOT, "reasoning"), fields_reasoning, "reasoning.",
-                     refused) ||
-      !check_members(read, body_find(read, BODY_ROOT, "text"), fields_text, "text.", refused) ||
-      !check_format(read, refused) || !check_tools(read, refused) ||
+  const uint32_t top = body_field(read, "top_logprobs");
+  if (!check_format(read, refused) || !check_tools(read, refused) ||
       !check_include(read, has_logprobs, refused)) {
     return false;
   }
   *has_logprobs = *has_logprobs || (top != 0 && body_number(read, top) > 0);
-  return body_find(read, BODY_ROOT, "input") != 0 ||
-         refuse(refused, REFUSE_MISSING("input"), "input");
+  return body_field(read, "input") != 0 || refuse(refused, REFUSE_MISSING("input"), "input");
 }
 
 // ---- the body of the chat completion ----
@@ -149,9 +110,8 @@ typedef struct chat_body {
 } chat_body;
 
 static void put_source(chat_body *to, const char *name, uint32_t node) {
-  const wick_text source = body_source(to->read, node);
   json_member(&to->json, name);
-  buffer_put(&to->out, source.bytes, source.size_bytes);
+  body_put_source(to->read, node, &to->out);
 }
 
 // Whether the table does not have a field with this name.
@@ -165,8 +125,7 @@ static bool is_other(const field *table, document_text name) {
 // Writes the members of an object that are in a table, except its type.
 static void put_members(chat_body *to, const char *name, uint32_t object, const field *known) {
   json_open(&to->json, name, '{');
-  for (uint32_t node = body_node(to->read, object)->first; node != 0;
-       node = body_node(to->read, node)->next) {
+  BODY_EACH(to->read, node, object) {
     const json_node *member = body_node(to->read, node);
     if (text_is(member->key, "type") || member->kind == JSON_NULL) continue;
     if (is_other(known, member->key)) continue;
@@ -177,10 +136,9 @@ static void put_members(chat_body *to, const char *name, uint32_t object, const 
 
 // Writes the fields that chat completions have under the same name.
 static void put_same(chat_body *to) {
-  for (uint32_t node = body_node(to->read, BODY_ROOT)->first; node != 0;
-       node = body_node(to->read, node)->next) {
+  BODY_EACH(to->read, node, BODY_ROOT) {
     const document_text name = body_node(to->read, node)->key;
-    if (is_other(fields_response, name) || text_is(name, "parallel_tool_calls") ||
+    if (is_other(fields_responses, name) || text_is(name, "parallel_tool_calls") ||
         text_is(name, "chat_template_kwargs")) {
       put_source(to, (const char *)name.bytes, node);
     }
@@ -188,40 +146,35 @@ static void put_same(chat_body *to) {
 }
 
 static void put_renamed(chat_body *to, const char *name, const char *chat_name) {
-  const uint32_t node = body_find(to->read, BODY_ROOT, name);
+  const uint32_t node = body_field(to->read, name);
   if (node != 0) put_source(to, chat_name, node);
 }
 
 static void put_tools(chat_body *to) {
-  const uint32_t list = body_find(to->read, BODY_ROOT, "tools");
+  const uint32_t list = body_field(to->read, "tools");
   if (body_node(to->read, list)->count == 0) return;
   json_open(&to->json, "tools", '[');
-  for (uint32_t tool = body_node(to->read, list)->first; tool != 0;
-       tool = body_node(to->read, tool)->next) {
+  BODY_EACH(to->read, tool, list) {
     if (!is_function(to->read, tool)) continue;
     json_open(&to->json, NULL, '{');
     json_text(&to->json, "type", "function");
-    put_members(to, "function", tool, fields_tool);
+    put_members(to, "function", tool, fields_response_tool);
     json_close(&to->json, '{');
   }
   json_close(&to->json, '[');
 }
 
 static void put_tool_choice(chat_body *to) {
-  const uint32_t choice = body_find(to->read, BODY_ROOT, "tool_choice");
+  const uint32_t choice = body_field(to->read, "tool_choice");
   const uint32_t name = body_find(to->read, choice, "name");
   if (choice == 0) return;
   if (!body_is(to->read, body_find(to->read, choice, "type"), "function") ||
-      body_node(to->read, name)->kind != JSON_STRING) {
+      !body_is_text(to->read, name)) {
     put_source(to, "tool_choice", choice);
     return;
   }
-  json_open(&to->json, "tool_choice", '{');
-  json_text(&to->json, "type", "function");
-  json_open(&to->json, "function", '{');
-  put_source(to, "name", name);
-  json_close(&to->json, '{');
-  json_close(&to->json, '{');
+  json_member(&to->json, "tool_choice");
+  shape_put(&to->out, "{'type':'function','function':{'name':%T}}", body_source(to->read, name));
 }
 
 static void put_format(chat_body *to) {
@@ -230,7 +183,7 @@ static void put_format(chat_body *to) {
   json_open(&to->json, "response_format", '{');
   put_source(to, "type", body_find(to->read, format, "type"));
   if (body_is(to->read, body_find(to->read, format, "type"), "json_schema")) {
-    put_members(to, "json_schema", format, fields_schema_format);
+    put_members(to, "json_schema", format, fields_response_format);
   }
   json_close(&to->json, '{');
 }
@@ -243,8 +196,7 @@ static bool make_body(chat_body *to, bool has_logprobs, refusal *refused) {
   if (!response_put_messages(&to->out, to->read, refused)) return false;
   json_close(&to->json, '[');
   put_renamed(to, "max_output_tokens", "max_completion_tokens");
-  const uint32_t effort =
-      body_find(to->read, body_find(to->read, BODY_ROOT, "reasoning"), "effort");
+  const uint32_t effort = body_find(to->read, body_field(to->read, "reasoning"), "effort");
   if (effort != 0) put_source(to, "reasoning_effort", effort);
   put_tools(to);
   put_tool_choice(to);
@@ -255,14 +207,14 @@ static bool make_body(chat_body *to, bool has_logprobs, refusal *refused) {
   }
   json_close(&to->json, '{');
   buffer_put(&to->out, "", 1);
-  return !to->out.has_failed || refuse(refused, 503, "nomem", NULL, "Out of memory");
+  return !to->out.has_failed || refuse_memory(refused, NULL);
 }
 
 bool responses_begin(server *of, body *read, answer *to, refusal *refused) {
   chat_body made = {.read = read};
   bool has_logprobs = false;
-  bool has_begun = check_body(read, &has_logprobs, refused) &&
-                   response_make(of, to, read, refused) && make_body(&made, has_logprobs, refused);
+  bool has_begun = check_body(read, &has_logprobs, refused) && response_make(to, read, refused) &&
+                   make_body(&made, has_logprobs, refused);
   if (has_begun) {
     body chat;
     report_ignored(read, to);

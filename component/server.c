@@ -6,9 +6,9 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/json.h"
 #include "media_jobs.h"
 #include "platform/platform.h"
+#include "shape.h"
 #include "url_source.h"
 
 // ---- opening ----
@@ -150,34 +150,21 @@ static bool give_health(const server *of, const http_request *request, answer *t
                         refusal *refused) {
   (void)of, (void)request, (void)refused;
   buffer_put_text(&to->out, "{\"status\":\"ok\"}");
-  answer_give(to, "application/json");
-  to->is_done = true;
-  return true;
+  return answer_give_json(to);
 }
 
-static void put_model(json_writer *json, const server *of) {
-  json_open(json, NULL, '{');
-  json_text(json, "id", of->model);
-  json_text(json, "object", "model");
-  json_i64(json, "created", of->created_s);
-  json_text(json, "owned_by", "wick-llm");
-  json_close(json, '{');
+static void put_model(buffer *out, const server *of) {
+  shape_put(out, "{'id':%s,'object':'model','created':%D,'owned_by':'wick-llm'}", of->model,
+            of->created_s);
 }
 
 static bool give_models(const server *of, const http_request *request, answer *to,
                         refusal *refused) {
   (void)request, (void)refused;
-  json_writer json;
-  json_begin(&json, buffer_put, &to->out);
-  json_open(&json, NULL, '{');
-  json_text(&json, "object", "list");
-  json_open(&json, "data", '[');
-  put_model(&json, of);
-  json_close(&json, '[');
-  json_close(&json, '{');
-  answer_give(to, "application/json");
-  to->is_done = true;
-  return true;
+  shape_put(&to->out, "{'object':'list','data':[");
+  put_model(&to->out, of);
+  buffer_put_text(&to->out, "]}");
+  return answer_give_json(to);
 }
 
 static bool is_escaped(const char *asked, const char *name) {
@@ -194,15 +181,11 @@ static bool is_escaped(const char *asked, const char *name) {
 
 static bool give_model(const server *of, const http_request *request, answer *to,
                        refusal *refused) {
-  json_writer json;
   if (!is_escaped(request->path + strlen("/v1/models/"), of->model)) {
     return refuse(refused, REFUSE_OTHER_MODEL("model"), of->model);
   }
-  json_begin(&json, buffer_put, &to->out);
-  put_model(&json, of);
-  answer_give(to, "application/json");
-  to->is_done = true;
-  return true;
+  put_model(&to->out, of);
+  return answer_give_json(to);
 }
 
 static bool give_metrics(const server *of, const http_request *request, answer *to,
@@ -258,7 +241,7 @@ static bool check_body(const server *of, http_request *request, refusal *refused
   if (request->body.size_bytes > of->settings.body_bytes_max) return is_too_large(of, refused);
   buffer_put(&request->body, "", 1);  // terminates it
   if (request->body.has_failed) {
-    return refuse(refused, 503, "nomem", NULL, "Out of memory for the body");
+    return refuse_memory(refused, "the body");
   }
   return request->is_body_read ||
          refuse(refused, 400, "invalid_json", NULL, "The body ended early");
@@ -272,16 +255,17 @@ typedef struct route {
   bool (*give)(const server *of, const http_request *request, answer *to, refusal *refused);
   bool (*begin)(server *of, body *read, answer *to, refusal *refused);  // for routes with a body
   const char *operation;  // OpenTelemetry's name, for routes that use the model
+  const field *fields;    // of the body
 } route;
 
 #define GETS "GET", "GET, HEAD, OPTIONS"
 #define POSTS "POST", "POST, OPTIONS", NULL
-static const route routes[] = {{"/health", GETS, give_health, NULL, NULL},
-                               {"/metrics", GETS, give_metrics, NULL, NULL},
-                               {"/v1/models", GETS, give_models, NULL, NULL},
-                               {"/v1/models/", GETS, give_model, NULL, NULL},
-                               {"/props", GETS, give_props, NULL, NULL},
-#define ROUTE(path, name, operation) {path, POSTS, name##_begin, operation},
+static const route routes[] = {{"/health", GETS, give_health, NULL, NULL, NULL},
+                               {"/metrics", GETS, give_metrics, NULL, NULL, NULL},
+                               {"/v1/models", GETS, give_models, NULL, NULL, NULL},
+                               {"/v1/models/", GETS, give_model, NULL, NULL, NULL},
+                               {"/props", GETS, give_props, NULL, NULL, NULL},
+#define ROUTE(path, name, operation) {path, POSTS, name##_begin, operation, fields_##name},
                                BODY_ROUTES(ROUTE)
 #undef ROUTE
 };
@@ -385,7 +369,7 @@ static void take_origin(const server *of, const http_request *request, answer *t
 }
 
 static void refuse_request(server *of, answer *to, const refusal *refused) {
-  if (of->engine != NULL) generation_cancel(of, to);
+  if (of->engine != NULL) generation_cancel(to);
   answer_refuse(to, refused);
 }
 
@@ -397,6 +381,7 @@ bool server_begin(server *of, const http_request *request, answer *to) {
   snprintf(to->method, sizeof to->method, "%s", request->method);
   to->begun_us = platform_now_us();
   snprintf(to->request_id, sizeof to->request_id, "req-%s", name);
+  to->of = of;
   to->next = of->answers;
   of->answers = to;
   take_origin(of, request, to);
@@ -420,7 +405,7 @@ bool server_begin(server *of, const http_request *request, answer *to) {
 static asked_body *hold_body(const server *of, http_request *request, refusal *refused) {
   asked_body *held = calloc(1, sizeof *held);
   if (held == NULL) {
-    refuse(refused, 503, "nomem", NULL, "Out of memory for the body");
+    refuse_memory(refused, "the body");
     return NULL;
   }
   held->source = request->body;
@@ -445,8 +430,10 @@ static bool count_request(server *of, answer *to, refusal *refused) {
 
 // Begins an answer whose body has been parsed, or begins it again once its media are encoded.
 static void begin_answer(server *of, answer *to, refusal *refused) {
+  const route *found = &routes[to->route];
   const bool is_read = to->asked != NULL && refused->status == 0;
-  if (!is_read || !routes[to->route].begin(of, &to->asked->read, to, refused)) {
+  if (!is_read || !fields_check(&to->asked->read, BODY_ROOT, found->fields, "", refused) ||
+      !found->begin(of, &to->asked->read, to, refused)) {
     refuse_request(of, to, refused);
   }
   const bool is_encoding = to->media != NULL && to->media->is_waiting;
@@ -475,11 +462,11 @@ bool server_step(server *of) {
   const wick_event *event = NULL;
   while ((event = wick_event_next(events, size_bytes, event)) != NULL) {
     answer *to = of->answers;
-    while (to != NULL && !generation_take(of, to, event)) to = to->next;
+    while (to != NULL && !generation_take(to, event)) to = to->next;
   }
   const uint64_t now_us = platform_now_us();
   for (answer *to = of->answers; to != NULL; to = to->next) {
-    if (to->is_done && to->choices_open > 0) generation_cancel(of, to);
+    if (to->is_done && to->choices_open > 0) generation_cancel(to);
     answer_keep_alive(to, now_us, of->settings.silence_ms);
   }
   return !is_idle || is_embedding || is_encoding || size_bytes > 0;
@@ -503,5 +490,5 @@ void server_end(server *of, answer *to) {
   if (to->is_generation) of->generations--;
   embeddings_leave(of, to);
   media_leave(of, to);
-  generation_free(of, to);
+  generation_free(to);
 }

@@ -67,7 +67,7 @@ void server_end(server *of, answer *to);
 // Whether the engine still has requests of ended answers, which server_step will end.
 bool server_has_cancelled(const server *of);
 
-// ---- routes: each begins or rejects the answer to a parsed body ----
+// ---- routes: each begins or rejects the answer to a body with valid fields ----
 
 #define ROUTE(path, name, operation) \
   bool name##_begin(server *of, body *read, answer *to, refusal *refused);

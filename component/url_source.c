@@ -175,7 +175,7 @@ bool url_load(wick_engine *engine, const url_file *file, refusal *refused) {
   wick_error error;
   bool is_loaded = false;
   if (from == NULL || piece == NULL) {
-    refuse(refused, 503, "nomem", NULL, "Out of memory for the model");
+    refuse_memory(refused, "the model");
   } else if (url_check(file->name, file->url, refused) && take_timeout(from, refused) &&
              read_url(&from->url, file->url)) {
     const wick_reader reader = {from, read_range, piece, PIECE_BYTES};

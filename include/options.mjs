@@ -352,6 +352,8 @@ export const samplers = {
  * - `whole`: any whole number; `1..` or `0..20`: one in a range
  * - the key of a number in `request`: its range
  * - `schema`: a JSON schema or its text; `effort`: the amount of reasoning
+ * - `strings`: an array of strings; `choices`: one of at least one string
+ * - `{name}`: an object with the fields of that list
  * - `ignored`; `checked`: the route checks it; `unknown`: the route does not have this field of a
  *   shared list
  * - for a missing feature: the JSON values that request nothing, separated by |
@@ -369,10 +371,16 @@ export const fields = {
   },
   text: {
     ...{ stream: 'boolean', max_tokens: 'tokens', grammar: 'text', regex: 'text' },
-    ...{ json_schema: 'schema', structured_outputs: 'object', stream_options: 'object' },
+    ...{ json_schema: 'schema', structured_outputs: '{structured_outputs}' },
+    stream_options: '{stream_options}',
     ...{ n: `1..${limits.completions_max[0]}`, stop: 'texts', seed: 'whole' },
     ...{ thinking_budget_tokens: 'reasoning_budget', logit_bias: 'object', salt: 'text' },
-    ...{ choices: 'checked', dry_sequence_breakers: 'checked', samplers: 'checked' },
+    ...{ choices: 'choices', dry_sequence_breakers: 'checked', samplers: 'checked' },
+  },
+  stream_options: { include_usage: 'boolean', include_obfuscation: 'boolean' },
+  structured_outputs: {
+    ...{ json: 'schema', regex: 'text', choice: 'choices', grammar: 'text' },
+    json_object: 'boolean',
   },
   chat_used: {
     ...{ messages: 'checked', max_completion_tokens: 'tokens', logprobs: 'boolean' },
@@ -389,13 +397,23 @@ export const fields = {
     ...{ function_call: '"none"|"auto"', modalities: '[]|["text"]', verbosity: '"medium"' },
     ...{ audio: '', web_search_options: '' },
   },
+  // the types of response_format
+  text_format: { type: 'ignored' },
+  object_format: { type: 'ignored', schema: 'object' }, // llama.cpp's clients send the schema here
+  schema_format: { type: 'ignored', json_schema: '{json_schema}' },
+  json_schema: { name: 'text', schema: 'object', strict: 'boolean', description: 'text' },
+  // Clients store additional members in their messages and send them.
+  message: {
+    ...{ role: 'text', tool_call_id: 'text', reasoning_content: 'text', reasoning: 'text' },
+    ...{ refusal: 'text', function_call: '{}', audio: '{}' },
+  },
   completion: {
     ...{ prompt: 'checked', max_tokens: 'count', logprobs: 'logprobs', n_probs: 'logprobs' },
     ...{ best_of: '1..', lora: 'checked', parseSpecial: 'true', echo: 'boolean', suffix: '""' },
   },
   // the routes of llama.cpp's server
   native: {
-    ...{ n_probs: 'logprobs', return_tokens: 'boolean', response_fields: 'checked' },
+    ...{ n_probs: 'logprobs', return_tokens: 'boolean', response_fields: 'strings' },
     ...{ logit_bias: 'checked', lora: 'checked', stream_options: 'unknown', n: '1' },
     ...{ n_discard: 'ignored', n_indent: '0' },
   },
@@ -414,11 +432,12 @@ export const fields = {
     ...{ add_generation_prompt: 'boolean', reasoning_format: 'ignored' },
   },
   response: {
-    ...{ input: 'checked', instructions: 'text', max_output_tokens: 'tokens', text: 'object' },
+    ...{ input: 'checked', instructions: 'text', max_output_tokens: 'tokens' },
+    text: '{response_text}',
     ...{ tools: 'checked', tool_choice: 'checked', parallel_tool_calls: 'boolean' },
-    ...{ chat_template_kwargs: 'object', stream_options: 'object', metadata: 'object' },
-    ...{ reasoning: 'object', store: 'ignored', service_tier: 'ignored' },
-    safety_identifier: 'ignored',
+    ...{ chat_template_kwargs: 'object', stream_options: '{response_stream}' },
+    ...{ metadata: 'object', reasoning: '{reasoning}', store: 'ignored' },
+    ...{ service_tier: 'ignored', safety_identifier: 'ignored' },
     client_metadata: 'ignored', // sent by Codex
     ...{ prompt_cache_key: 'ignored', prompt_cache_retention: 'ignored' },
     ...{ prompt_cache_options: 'ignored', include: 'checked', top_logprobs: 'logprobs' },
@@ -426,6 +445,27 @@ export const fields = {
     ...{ background: 'false', previous_response_id: '', conversation: '', prompt: '' },
     ...{ max_tool_calls: 'ignored', moderation: '', context_management: '' },
     ...{ n: 'unknown', max_tokens: 'unknown' },
+  },
+  response_stream: { include_obfuscation: 'boolean' },
+  reasoning: { effort: 'effort', summary: '"auto"|"concise"|"detailed"' },
+  response_text: { format: 'checked', verbosity: '"medium"' },
+  response_format: {
+    ...{ type: 'ignored', name: 'text', schema: 'object', strict: 'boolean' },
+    description: 'text',
+  },
+  // other members of a tool are left out
+  response_tool: { name: 'text', description: 'text', parameters: 'object', strict: 'boolean' },
+  // of /v1/messages/count_tokens and /v1/messages, which components do not have
+  counted: {
+    ...{ model: 'text', system: 'checked', messages: 'checked', tools: 'checked' },
+    ...{ tool_choice: 'checked', thinking: 'checked', cache_control: 'ignored' },
+    ...{ output_config: 'checked', output_format: 'checked', context_management: 'ignored' },
+    ...{ mcp_servers: '[]', speed: 'ignored' },
+  },
+  messages: {
+    ...{ stop_sequences: 'strings', chat_template_kwargs: 'object', metadata: 'ignored' },
+    ...{ service_tier: 'ignored', container: '', betas: 'ignored', inference_geo: 'ignored' },
+    ...{ n: 'unknown', stop: 'unknown', stream_options: 'unknown' },
   },
   embedding: { input: 'checked', dimensions: '1..', encoding_format: 'checked' },
   native_embedding: { input: 'checked', content: 'checked', embd_normalize: '-1|2' },

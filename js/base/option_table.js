@@ -147,15 +147,23 @@ export const samplerLetters = {
 export const fieldKinds = {
   every:
     'model=text user=ignored cache_prompt=boolean id_slot=ignored n_keep=ignored timings_per_token=boolean return_progress=boolean return_tokens=false reasoning_format="auto"|"deepseek" keep_alive=ignored ttl=ignored extra_body={}',
-  text: 'stream=boolean max_tokens=tokens grammar=text regex=text json_schema=schema structured_outputs=object stream_options=object n=1..16 stop=texts seed=whole thinking_budget_tokens=-1..4294967295 logit_bias=object salt=text choices=checked dry_sequence_breakers=checked samplers=checked',
+  text: 'stream=boolean max_tokens=tokens grammar=text regex=text json_schema=schema structured_outputs={structured_outputs} stream_options={stream_options} n=1..16 stop=texts seed=whole thinking_budget_tokens=-1..4294967295 logit_bias=object salt=text choices=choices dry_sequence_breakers=checked samplers=checked',
+  stream_options: 'include_usage=boolean include_obfuscation=boolean',
+  structured_outputs: 'json=schema regex=text choice=choices grammar=text json_object=boolean',
   chat_used:
     'messages=checked max_completion_tokens=tokens logprobs=boolean top_logprobs=0..20 chat_template_kwargs=object lora=checked parallel_tool_calls=boolean parseSpecial=boolean reasoning_effort=effort response_format=object tools=checked tool_choice=checked',
   chat_idle:
     'enable_thinking=boolean thinking=checked n_probs=0..20 store=ignored metadata=ignored service_tier=ignored prediction=ignored safety_identifier=ignored prompt_cache_key=ignored prompt_cache_retention=ignored functions=[] function_call="none"|"auto" modalities=[]|["text"] verbosity="medium" audio= web_search_options=',
+  text_format: 'type=ignored',
+  object_format: 'type=ignored schema=object',
+  schema_format: 'type=ignored json_schema={json_schema}',
+  json_schema: 'name=text schema=object strict=boolean description=text',
+  message:
+    'role=text tool_call_id=text reasoning_content=text reasoning=text refusal=text function_call={} audio={}',
   completion:
     'prompt=checked max_tokens=count logprobs=0..20 n_probs=0..20 best_of=1.. lora=checked parseSpecial=true echo=boolean suffix=""',
   native:
-    'n_probs=0..20 return_tokens=boolean response_fields=checked logit_bias=checked lora=checked stream_options=unknown n=1 n_discard=ignored n_indent=0',
+    'n_probs=0..20 return_tokens=boolean response_fields=strings logit_bias=checked lora=checked stream_options=unknown n=1 n_discard=ignored n_indent=0',
   native_completion: 'prompt=checked',
   infill: 'prompt=text input_prefix=text input_suffix=text input_extra=checked',
   tokenize:
@@ -164,7 +172,16 @@ export const fieldKinds = {
   template:
     'model=text messages=checked tools=checked chat_template_kwargs=object add_generation_prompt=boolean reasoning_format=ignored',
   response:
-    'input=checked instructions=text max_output_tokens=tokens text=object tools=checked tool_choice=checked parallel_tool_calls=boolean chat_template_kwargs=object stream_options=object metadata=object reasoning=object store=ignored service_tier=ignored safety_identifier=ignored client_metadata=ignored prompt_cache_key=ignored prompt_cache_retention=ignored prompt_cache_options=ignored include=checked top_logprobs=0..20 truncation="disabled"|"auto" background=false previous_response_id= conversation= prompt= max_tool_calls=ignored moderation= context_management= n=unknown max_tokens=unknown',
+    'input=checked instructions=text max_output_tokens=tokens text={response_text} tools=checked tool_choice=checked parallel_tool_calls=boolean chat_template_kwargs=object stream_options={response_stream} metadata=object reasoning={reasoning} store=ignored service_tier=ignored safety_identifier=ignored client_metadata=ignored prompt_cache_key=ignored prompt_cache_retention=ignored prompt_cache_options=ignored include=checked top_logprobs=0..20 truncation="disabled"|"auto" background=false previous_response_id= conversation= prompt= max_tool_calls=ignored moderation= context_management= n=unknown max_tokens=unknown',
+  response_stream: 'include_obfuscation=boolean',
+  reasoning: 'effort=effort summary="auto"|"concise"|"detailed"',
+  response_text: 'format=checked verbosity="medium"',
+  response_format: 'type=ignored name=text schema=object strict=boolean description=text',
+  response_tool: 'name=text description=text parameters=object strict=boolean',
+  counted:
+    'model=text system=checked messages=checked tools=checked tool_choice=checked thinking=checked cache_control=ignored output_config=checked output_format=checked context_management=ignored mcp_servers=[] speed=ignored',
+  messages:
+    'stop_sequences=strings chat_template_kwargs=object metadata=ignored service_tier=ignored container= betas=ignored inference_geo=ignored n=unknown stop=unknown stream_options=unknown',
   embedding: 'input=checked dimensions=1.. encoding_format=checked',
   native_embedding: 'input=checked content=checked embd_normalize=-1|2',
   rerank:

@@ -7,28 +7,27 @@ import { adaptersOf, lora } from './adapter_fields.js';
 import {
   assignGiven,
   boolean,
-  checkBody,
-  checkFields,
+  checkArray,
+  checkKnown,
   checkTogether,
   commonFields,
   fieldsOf,
-  ignored,
-  isEmptyObject,
   isObject,
   isText,
   missing,
   must,
   object,
+  objectOf,
   pickFields,
   text,
   withAliases,
 } from './fields.js';
-import { HttpError, invalidField, refusal } from './http_errors.js';
+import { invalidField, refusal, unsupportedValue } from './http_errors.js';
 import { saltWithin } from './keys.js';
 import { addTimings, timedReader } from './native_timings.js';
 
 /** @typedef {import('../index.js').Engine} Engine */
-/** @typedef {import('./event_stream.js').Chunks} Chunks */
+/** @typedef {import('./create_handler.js').TextRoute} TextRoute */
 
 /** Identifies the version: one version gives the same answers for the same model and seed. */
 export const FINGERPRINT = `wick-${VERSION}`;
@@ -39,7 +38,7 @@ const thinking = must(
   fieldWords.thinking,
 );
 
-/** The fields that are passed to the engine. @type {Record<string, import('./fields.js').Check>} */
+/** The fields that are passed to the engine. */
 const effective = {
   ...commonFields,
   ...fieldsOf('chat_used'),
@@ -49,42 +48,31 @@ const effective = {
   tools: checkTools,
   tool_choice: chatToolChoice,
 };
-/** @type {Record<string, import('./fields.js').Check>} */
 const fields = withAliases({
   ...effective,
   ...fieldsOf('every', 'chat_idle'),
   thinking,
   ...{ continue_final_message: boolean, add_generation_prompt: boolean },
 });
-export const chatFields = new Set(Object.keys(fields));
 
 const roles = ['system', 'developer', 'user', 'assistant', 'tool'];
 
-/** The members of each type of a format. The engine rejects other types. */
+/** The types of a format. The engine rejects other types. @type {Record<string, import('./fields.js').Check>} */
 const formats = {
-  text: {},
-  json_object: { schema: object }, // llama.cpp's clients send the schema here
-  json_schema: { json_schema: checkSchema },
+  text: objectOf(fieldsOf('text_format')),
+  json_object: objectOf(fieldsOf('object_format')),
+  json_schema: objectOf(fieldsOf('schema_format')),
 };
 
 /** @type {import('./fields.js').Check} */
 function checkFormat(value, name) {
   object(value, name);
-  if (!Object.hasOwn(formats, value.type)) return;
-  const own = formats[/** @type {keyof typeof formats} */ (value.type)];
-  checkFields(value, { type: ignored, ...own }, `${name}.`);
-}
-
-/** @type {import('./fields.js').Check} */
-function checkSchema(value, name) {
-  object(value, name);
-  const own = { name: text, schema: object, strict: boolean, description: text };
-  checkFields(value, own, `${name}.`);
+  if (Object.hasOwn(formats, value.type)) formats[value.type](value, name);
 }
 
 /** @type {import('./fields.js').Check} */
 export function checkTools(tools, name) {
-  if (!Array.isArray(tools)) throw invalidField(name, `${name} must be an array`);
+  checkArray(tools, name);
   for (const [index, tool] of tools.entries()) {
     const isFunction = tool?.type === 'function' && isText(tool.function?.name);
     const at = `${name}[${index}]`;
@@ -107,7 +95,7 @@ export function chatToolChoice(choice, name) {
 
 /** @type {import('./fields.js').Check} */
 function checkCalls(calls, name) {
-  if (!Array.isArray(calls)) throw invalidField(name, `${name} must be an array`);
+  checkArray(calls, name);
   for (const [index, call] of calls.entries()) {
     const args = call?.function?.arguments; // Ollama clients send objects
     if (isText(call?.function?.name) && (isText(args) || isObject(args))) continue;
@@ -126,18 +114,14 @@ export function checkMessages(messages, name) {
 
 /** The checked members of a message. Clients also send other members that they store in messages. */
 const messageFields = {
-  role: checkRole,
-  content: checkContent,
-  tool_calls: checkCalls,
-  tool_call_id: text,
-  ...{ reasoning_content: text, reasoning: text, refusal: text },
-  ...{ function_call: missing(isEmptyObject), audio: missing(isEmptyObject) },
+  ...fieldsOf('message'),
+  ...{ role: checkRole, content: checkContent, tool_calls: checkCalls },
 };
 
 /** @param {any} message @param {string} at */
 function checkMessage(message, at) {
   if (!isObject(message)) throw invalidField(at, `${at} must be an object`);
-  checkFields(pickFields(message, messageFields), messageFields, `${at}.`);
+  checkKnown(message, messageFields, `${at}.`);
   // a reply with only reasoning or calls is sent back without content, and so is an empty result
   const mayBeEmpty = ['assistant', 'tool'].includes(message.role);
   for (const name of mayBeEmpty ? ['role'] : ['role', 'content']) {
@@ -163,8 +147,7 @@ function checkRole(role, name) {
 export function checkDataUrl(url, at, name) {
   if (typeof url !== 'string') throw invalidField(name, `${at} must have a url`);
   if (/^data:/i.test(url)) return;
-  const message = `${at} must have a data URL: this server does not fetch URLs`;
-  throw new HttpError(400, 'unsupported_value', message, { param: name });
+  throw unsupportedValue(name, `${at} must have a data URL: this server does not fetch URLs`);
 }
 
 /** @param {any} part @param {string} at */
@@ -193,18 +176,30 @@ function checkContent(content, name) {
       throw invalidField(at, `${at} must be a part with a type and a text`);
     }
     const message = `${at} is of type ${part.type.slice(0, 40)}: text, image_url and input_audio are supported`;
-    throw new HttpError(400, 'unsupported_value', message, { param: at });
+    throw unsupportedValue(at, message);
   }
 }
 
 /**
  * Returns the template variables. Templates use one of two names for the reasoning switch.
- * @param {Record<string, any>} body that was checked
+ * @param {boolean | undefined} reasons whether reasoning is on; undefined: the template decides
+ * @param {object | null | undefined} own the client's variables
  * @returns {object | undefined}
  */
-function variablesOf({ enable_thinking, thinking, chat_template_kwargs: own }) {
-  const isOn = enable_thinking ?? (thinking ? thinking.type === 'enabled' : undefined);
-  return isOn === undefined ? own : { enable_thinking: isOn, thinking: isOn, ...own };
+export const variablesOf = (reasons, own) =>
+  reasons === undefined
+    ? (own ?? undefined)
+    : { enable_thinking: reasons, thinking: reasons, ...own };
+
+/**
+ * @param {Engine} engine
+ * @param {Record<string, any>} wanted the body of a chat completion
+ * @param {import('./create_handler.js').Asked} asked
+ * @returns {Promise<any>} the completion, or its chunks
+ */
+export function requestChat(engine, wanted, { signal, salt, adapters }) {
+  const body = { ...wanted, adapters, salt: saltWithin(salt, wanted.salt) };
+  return engine.chat.completions.create(/** @type {any} */ (body), { signal });
 }
 
 /**
@@ -230,45 +225,43 @@ function continued(body) {
   return [...messages.slice(0, -1), { ...messages.at(-1), prefix: true }];
 }
 
-/**
- * @param {Engine} engine
- * @param {Record<string, any>} body
- * @param {import('./create_handler.js').Asked} asked
- * @returns {Promise<object | Chunks>} a completion, or with `stream: true` its chunks
- */
-export async function answerChat(engine, body, { signal, salt, model, adapters }) {
-  checkBody(body, fields);
+/** @type {TextRoute['answer']} */
+async function answerChat(engine, body, asked) {
   checkTogether(body, 'messages');
   if (body.top_logprobs && !body.logprobs) {
     throw refusal('no_logprobs', [], { param: 'top_logprobs' });
   }
-  const wanted = /** @type {any} */ (pickFields(body, effective));
+  const { lora: uses, ...wanted } = /** @type {any} */ (pickFields(body, effective));
   wanted.messages = continued(body);
   if (body.n_probs && !body.top_logprobs) {
     assignGiven(wanted, { logprobs: true, top_logprobs: body.n_probs });
   }
-  wanted.salt = saltWithin(salt, body.salt);
-  wanted.adapters = await adaptersOf(engine, body.lora, adapters);
-  delete wanted.lora;
-  wanted.chat_template_kwargs = variablesOf(body) ?? undefined;
-  const head = { model, system_fingerprint: FINGERPRINT };
-  if (body.stream) return openChunks(engine, wanted, signal, head);
-  const whole = /** @type {any} */ (await engine.chat.completions.create(wanted, { signal }));
+  const { enable_thinking, thinking: switched } = body;
+  const reasons = enable_thinking ?? (switched ? switched.type === 'enabled' : undefined);
+  wanted.chat_template_kwargs = variablesOf(reasons, body.chat_template_kwargs);
+  const adapters = await adaptersOf(engine, uses, asked.adapters);
+  const own = { ...asked, adapters };
+  const head = { model: asked.model, system_fingerprint: FINGERPRINT };
+  if (body.stream) return openChunks(engine, wanted, own, head);
+  const whole = await requestChat(engine, wanted, own);
   if ((wanted.n ?? 1) === 1) addTimings(whole, whole.usage);
   return Object.assign(whole, head);
 }
 
+/** @type {TextRoute} */
+export const chat = { fields, answer: answerChat };
+
 /**
  * @param {Engine} engine
  * @param {any} wanted the request
- * @param {AbortSignal} signal
+ * @param {import('./create_handler.js').Asked} asked
  * @param {object} head members of each chunk
- * @returns {Promise<Chunks>}
+ * @returns {Promise<import('./event_stream.js').Chunks>}
  */
-async function openChunks(engine, wanted, signal, head) {
+async function openChunks(engine, wanted, asked, head) {
   const { n: count = 1, stream_options: options } = wanted;
   if (count === 1) wanted.stream_options = { ...options, include_usage: true };
-  const answer = /** @type {any} */ (await engine.chat.completions.create(wanted, { signal }));
+  const answer = await requestChat(engine, wanted, asked);
   const chunks = answer[Symbol.asyncIterator]();
   const wantsUsage = options?.include_usage === true;
   const read = count === 1 ? timedReader(chunks, wantsUsage) : () => chunks.next();

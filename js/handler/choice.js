@@ -79,6 +79,56 @@ export class Choice {
 }
 
 /**
+ * @param {import('../index.js').Engine} engine
+ * @param {string | number[]} prompt
+ * @param {Record<string, any>} options of engine.generate
+ * @param {Echo} [echo]
+ * @returns {Choice} a choice that records the details of its tokens
+ */
+export function choiceOf(engine, prompt, options, echo) {
+  const onToken = (/** @type {TokenDetail} */ token) => void choice.tokens.push(token);
+  const choice = new Choice(engine.generate(prompt, { ...options, onToken }), echo);
+  return choice;
+}
+
+/** @param {Choice[]} choices */
+function leaveAll(choices) {
+  for (const choice of choices) choice.leave();
+}
+
+/**
+ * Reads all choices to their end.
+ * @template T
+ * @param {Choice[]} choices
+ * @param {(text: string, index: number) => T} shapeOf called with the text of each
+ * @returns {Promise<T[]>}
+ */
+export async function collect(choices, shapeOf) {
+  const read = choices.map(async (choice, index) => {
+    let text = '';
+    for (let next = await choice.next(); !next.done; next = await choice.next()) text += next.value;
+    return shapeOf(text, index);
+  });
+  try {
+    return await Promise.all(read);
+  } catch (error) {
+    leaveAll(choices);
+    throw error;
+  }
+}
+
+/**
+ * @param {Choice[]} choices
+ * @param {AsyncGenerator<object, void, void>} chunks made from them
+ * @returns {import('./event_stream.js').Chunks}
+ */
+export const chunksFrom = (choices, chunks) => ({
+  leading: 0,
+  next: () => chunks.next(),
+  leave: () => leaveAll(choices),
+});
+
+/**
  * Yields the pieces of all choices in order of arrival, and the end of each. One piece of each is read
  * ahead.
  * @param {Choice[]} choices

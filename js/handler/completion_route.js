@@ -3,10 +3,9 @@
 import { samplerOptions } from '../base/sampler_fields.js';
 import { adaptersOf, lora } from './adapter_fields.js';
 import { FINGERPRINT } from './chat_route.js';
-import { Choice, merged } from './choice.js';
+import { Choice, choiceOf, chunksFrom, collect, merged } from './choice.js';
 import { echoOf } from './echo.js';
 import {
-  checkBody,
   checkTogether,
   commonFields,
   fieldsOf,
@@ -21,8 +20,7 @@ import { inputsOf } from './native_input.js';
 import { randomName } from './random_name.js';
 
 /** @typedef {import('../index.js').Engine} Engine */
-/** @typedef {import('../index.js').TokenDetail} TokenDetail */
-/** @typedef {import('./event_stream.js').Chunks} Chunks */
+/** @typedef {import('./create_handler.js').TextRoute} TextRoute */
 /** @typedef {import('./echo.js').Echo} Echo */
 
 /** OpenAI's default for max_tokens. */
@@ -30,13 +28,11 @@ const MAX_TOKENS = 16;
 /** The maximum number of choices of all prompts of a request together. */
 const CHOICES_MAX = 16;
 
-/** @type {Record<string, import('./fields.js').Check>} */
 const fields = withAliases({
   ...commonFields,
   ...fieldsOf('every', 'completion'), // control tokens in a prompt always keep their meaning
   lora,
 });
-export const completionFields = new Set(Object.keys(fields));
 
 /**
  * Maps the fields that are passed on to the options of engine.generate.
@@ -69,10 +65,8 @@ function choicesOf(engine, prompt, options, { n, seed, echo }) {
   }
   // generateMany does not report which choice a token belongs to, so each choice is a request
   return Array.from({ length: n }, (_, index) => {
-    const onToken = (/** @type {TokenDetail} */ token) => void choice.tokens.push(token);
     const own = seed === undefined || seed === -1 ? undefined : seed + index; // -1: a random seed
-    const choice = new Choice(engine.generate(prompt, { ...options, seed: own, onToken }), echo);
-    return choice;
+    return choiceOf(engine, prompt, { ...options, seed: own }, echo);
   });
 }
 
@@ -96,10 +90,6 @@ class Completion {
     this.choices = prompts.flat();
     this.#head = head;
     this.#alternatives = alternatives;
-  }
-
-  leave() {
-    for (const choice of this.choices) choice.leave();
   }
 
   /** @param {number} index @param {string} text @param {string | null} finish */
@@ -140,19 +130,13 @@ class Completion {
 }
 
 /** @param {Completion} completion @returns {Promise<object>} the whole response */
-async function collect(completion) {
-  const read = completion.choices.map(async (choice, index) => {
-    let text = '';
-    for (let next = await choice.next(); !next.done; next = await choice.next()) text += next.value;
-    const shape = completion.shapeOf(index, text, choice.finish);
-    return choice.echo ? { ...shape, text: choice.echo.text + text } : shape;
+async function wholeOf(completion) {
+  const choices = await collect(completion.choices, (text, index) => {
+    const { echo, finish } = completion.choices[index];
+    const shape = completion.shapeOf(index, text, finish);
+    return echo ? { ...shape, text: echo.text + text } : shape;
   });
-  try {
-    return completion.bodyOf(await Promise.all(read), { usage: completion.usage });
-  } catch (error) {
-    completion.leave();
-    throw error;
-  }
+  return completion.bodyOf(choices, { usage: completion.usage });
 }
 
 /** @param {Completion} completion @param {boolean} wantsUsage @returns {AsyncGenerator<object, void, void>} */
@@ -167,20 +151,19 @@ async function* chunksOf(completion, wantsUsage) {
 
 /**
  * @param {Record<string, any>} body that was checked
- * @param {Record<string, import('./fields.js').Check>} known the fields of the route
  * @param {import('./create_handler.js').Asked} asked
  * @param {number} [maxTokens] used if the body has no limit; undefined: none
  * @returns {Record<string, any>} options of engine.generate
  */
-export function optionsOf(body, known, { signal, salt }, maxTokens) {
+export function optionsOf(body, { signal, salt }, maxTokens) {
   /** @type {Record<string, any>} */
   const options = {
     maxTokens: body.max_tokens ?? maxTokens,
     signal,
     salt: saltWithin(salt, body.salt),
   };
-  for (const [name, value] of Object.entries(pickFields(body, known))) {
-    if (Object.hasOwn(optionNames, name)) options[optionNames[name]] = value;
+  for (const [name, value] of Object.entries(pickFields(body, optionNames))) {
+    options[optionNames[name]] = value;
   }
   return options;
 }
@@ -192,14 +175,8 @@ function checkChoices({ echo, stream, max_tokens: maxTokens, best_of: bestOf, n 
   if (!echo && maxTokens === 0) throw refusal('no_echo', [], { param: 'max_tokens' });
 }
 
-/**
- * @param {Engine} engine
- * @param {Record<string, any>} body
- * @param {import('./create_handler.js').Asked} asked
- * @returns {Promise<object | Chunks>} a completion, or with `stream: true` its chunks
- */
-export async function answerCompletion(engine, body, asked) {
-  checkBody(body, fields);
+/** @type {TextRoute['answer']} */
+async function answerCompletion(engine, body, asked) {
   if (body.n_probs) body.logprobs ??= body.n_probs;
   checkTogether(body, 'prompt');
   checkChoices(body);
@@ -209,7 +186,7 @@ export async function answerCompletion(engine, body, asked) {
     const param = prompts.length > 1 ? 'prompt' : 'n';
     throw refusal('choices', [CHOICES_MAX], { param });
   }
-  const options = optionsOf(body, fields, asked, MAX_TOKENS);
+  const options = optionsOf(body, asked, MAX_TOKENS);
   options.adapters = await adaptersOf(engine, body.lora, asked.adapters);
   const head = {
     id: `cmpl-${randomName()}`,
@@ -224,9 +201,11 @@ export async function answerCompletion(engine, body, asked) {
   const choices = prompts.map((prompt, index) =>
     choicesOf(engine, prompt, options, { n, seed: body.seed ?? undefined, echo: echoes[index] }),
   );
-  const completion = new Completion(choices, head, body.logprobs ?? undefined);
-  if (!body.stream) return collect(completion);
+  const made = new Completion(choices, head, body.logprobs ?? undefined);
+  if (!body.stream) return wholeOf(made);
   const wantsUsage = isObject(body.stream_options) && body.stream_options.include_usage === true;
-  const chunks = chunksOf(completion, wantsUsage);
-  return { leading: 0, next: () => chunks.next(), leave: () => completion.leave() };
+  return chunksFrom(made.choices, chunksOf(made, wantsUsage));
 }
+
+/** @type {TextRoute} */
+export const completion = { fields, answer: answerCompletion };

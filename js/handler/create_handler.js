@@ -1,38 +1,23 @@
 // js/handler/create_handler.js — createHandler: the routes and what they have in common.
 
 import { pathAliases } from '../base/option_table.js';
-import { answerChat, chatFields } from './chat_route.js';
-import { answerCompletion, completionFields } from './completion_route.js';
+import { chat } from './chat_route.js';
+import { completion } from './completion_route.js';
 import { Cors } from './cors.js';
-import {
-  answerEmbedding,
-  answerNativeEmbedding,
-  answerRerank,
-  embeddingFields,
-  nativeEmbeddingFields,
-  rerankFields,
-} from './embedding_route.js';
+import { embeddings, nativeEmbedding, rerank } from './embedding_route.js';
 import { streamResponseOf } from './event_stream.js';
+import { checkBody } from './fields.js';
 import { handlerOptionsOf } from './handler_options.js';
 import { clientGone, errorResponseOf, HttpError, httpErrorOf, refusal } from './http_errors.js';
 import { HttpMetrics, labelled } from './http_metrics.js';
 import { Keys } from './keys.js';
-import { answerMessages, countedFields, countMessages, messagesFields } from './messages_route.js';
-import { messagesErrorOf } from './messages_shape.js';
-import { answerInfill, answerNative, infillNames, nativeNames } from './native_route.js';
+import { messageCount, messages } from './messages_route.js';
+import { infill, nativeCompletion } from './native_route.js';
 import { randomName } from './random_name.js';
 import { readBody } from './request_body.js';
 import { RequestRecord } from './request_record.js';
-import { answerResponse, responsesFields } from './responses_route.js';
-import {
-  answerDetokenize,
-  answerTemplate,
-  answerTokenize,
-  detokenizeNames,
-  propsOf,
-  templateNames,
-  tokenizeNames,
-} from './token_routes.js';
+import { responses } from './responses_route.js';
+import { detokenize, propsOf, template, tokenize } from './token_routes.js';
 
 /** @typedef {import('../index.js').Engine} Engine */
 /** @typedef {import('./event_stream.js').Chunks} Chunks */
@@ -45,29 +30,20 @@ import {
 
 /**
  * @typedef {object} TextRoute
+ * @property {Record<string, import('./fields.js').Check>} fields of its body
  * @property {(engine: Engine, body: Record<string, any>, asked: Asked) => Promise<object | Chunks>} answer
- * @property {Set<string>} fields of its body
+ * returns the response to a checked body, or with `stream: true` its chunks
  * @property {(error: HttpError) => object} [errorOf] returns the body of an error, by default in
  * OpenAI's format
  */
 
 /** @type {Record<string, TextRoute>} */
 const textRoutes = {
-  '/v1/chat/completions': { answer: answerChat, fields: chatFields },
-  '/v1/completions': { answer: answerCompletion, fields: completionFields },
-  '/v1/embeddings': { answer: answerEmbedding, fields: embeddingFields },
-  '/v1/rerank': { answer: answerRerank, fields: rerankFields },
-  '/v1/responses': { answer: answerResponse, fields: responsesFields },
-  '/v1/messages': { answer: answerMessages, fields: messagesFields, errorOf: messagesErrorOf },
-  '/v1/messages/count_tokens': {
-    ...{ answer: countMessages, fields: countedFields, errorOf: messagesErrorOf },
-  },
-  '/completion': { answer: answerNative, fields: nativeNames },
-  '/infill': { answer: answerInfill, fields: infillNames },
-  '/embedding': { answer: answerNativeEmbedding, fields: nativeEmbeddingFields },
-  '/tokenize': { answer: answerTokenize, fields: tokenizeNames },
-  '/detokenize': { answer: answerDetokenize, fields: detokenizeNames },
-  '/apply-template': { answer: answerTemplate, fields: templateNames },
+  ...{ '/v1/chat/completions': chat, '/v1/completions': completion, '/v1/responses': responses },
+  ...{ '/v1/embeddings': embeddings, '/v1/rerank': rerank },
+  ...{ '/v1/messages': messages, '/v1/messages/count_tokens': messageCount },
+  ...{ '/completion': nativeCompletion, '/infill': infill, '/embedding': nativeEmbedding },
+  ...{ '/tokenize': tokenize, '/detokenize': detokenize, '/apply-template': template },
 };
 
 const MODELS = '/v1/models';
@@ -125,8 +101,11 @@ class Handler {
     /** @type {Response | undefined} */
     let response;
     let isOver = false;
+    const { onRequest, instance } = this.#options;
     const report = () => {
-      if (isOver && response) this.#report(record, request, route ?? 'none', response);
+      if (!isOver || !response) return;
+      const of = { model: this.#model, instance };
+      onRequest?.(record.fields(request, route ?? 'none', response, of));
     };
     const end = () => {
       isOver = true;
@@ -135,8 +114,7 @@ class Handler {
     try {
       response = await this.#answer(request, pathname, route, { record, end });
     } catch (error) {
-      const isGone = request.signal.aborted;
-      const reported = isGone ? clientGone() : error;
+      const reported = request.signal.aborted ? clientGone() : error;
       response = this.#refusalOf(reported, record, textRoutes[route ?? '']);
     }
     response.headers.set('X-Request-Id', `req-${randomName()}`);
@@ -145,12 +123,6 @@ class Handler {
     if (record.isStreamed) report();
     else end();
     return response;
-  }
-
-  /** @param {RequestRecord} record @param {Request} request @param {string} route @param {Response} response */
-  #report(record, request, route, response) {
-    const { onRequest, instance } = this.#options;
-    onRequest?.(record.fields(request, route, response, { model: this.#model, instance }));
   }
 
   /** @param {string} pathname @returns {string | undefined} */
@@ -260,7 +232,9 @@ class Handler {
       const headers = new Headers();
       const { adapters } = this.#options;
       const asked = { signal, salt, headers, adapters, model: await this.#modelName() };
-      const answer = await textRoutes[path].answer(this.#engine, body, asked);
+      const route = textRoutes[path];
+      checkBody(body, route.fields);
+      const answer = await route.answer(this.#engine, body, asked);
       if ('leave' in answer) {
         const onError = (/** @type {any} */ error) => {
           record.fail(httpErrorOf(error));

@@ -3,56 +3,38 @@
 // text-embeddings-inference (texts).
 
 import { fieldWords } from '../base/option_table.js';
-import { checkFields, checkTogether, fieldsOf, isText, must, pickFields } from './fields.js';
+import { checkTogether, fieldsOf, isOneOf, isText, must, pickFields } from './fields.js';
 import { missingField, refusal } from './http_errors.js';
 import { inputsOf } from './native_input.js';
 
-/** @typedef {import('../index.js').Engine} Engine */
+/** @typedef {import('./create_handler.js').TextRoute} TextRoute */
 
-/** @type {Record<string, import('./fields.js').Check>} */
-const fields = {
-  ...fieldsOf('every', 'embedding'), // native_input.js checks the input
-  encoding_format: must(
-    (value) => value === 'float' || value === 'base64',
-    fieldWords.encoding_format,
-  ),
+const format = must(isOneOf('float', 'base64'), fieldWords.encoding_format);
+
+/** @type {TextRoute} */
+export const embeddings = {
+  fields: { ...fieldsOf('every', 'embedding'), encoding_format: format },
+  async answer(engine, body, { signal, model }) {
+    checkTogether(body, 'input');
+    const request = /** @type {any} */ (pickFields(body, embeddings.fields));
+    const input = await inputsOf(engine, body.input, 'input', signal);
+    return engine.embeddings.create({ ...request, input, model }, { signal });
+  },
 };
-export const embeddingFields = new Set(Object.keys(fields));
 
-/**
- * @param {Engine} engine
- * @param {Record<string, any>} body
- * @param {import('./create_handler.js').Asked} asked
- */
-export async function answerEmbedding(engine, body, { signal, model }) {
-  checkFields(body, fields);
-  checkTogether(body, 'input');
-  const request = /** @type {any} */ (pickFields(body, fields));
-  const input = await inputsOf(engine, body.input, 'input', signal);
-  return engine.embeddings.create({ ...request, input, model }, { signal });
-}
-
-const nativeFields = fieldsOf('every', 'native_embedding');
-export const nativeEmbeddingFields = new Set(Object.keys(nativeFields));
-
-/**
- * @param {Engine} engine
- * @param {Record<string, any>} body
- * @param {import('./create_handler.js').Asked} asked
- */
-export async function answerNativeEmbedding(engine, body, { signal }) {
-  checkFields(body, nativeFields);
-  const { input, content, embd_normalize: norm } = body;
-  if ((input ?? content ?? undefined) === undefined) {
-    throw missingField('input');
-  }
-  if ((input ?? undefined) !== undefined && (content ?? undefined) !== undefined) {
-    throw refusal('same_field', ['content', 'input'], { param: 'content' });
-  }
-  const inputs = await inputsOf(engine, input ?? content, 'input', signal);
-  const vectors = await engine.embed(inputs, { normalize: norm !== -1, signal });
-  return vectors.map((vector, index) => ({ index, embedding: [Array.from(vector)] }));
-}
+/** @type {TextRoute} */
+export const nativeEmbedding = {
+  fields: fieldsOf('every', 'native_embedding'),
+  async answer(engine, { input, content, embd_normalize: norm }, { signal }) {
+    if ((input ?? content ?? undefined) === undefined) throw missingField('input');
+    if ((input ?? undefined) !== undefined && (content ?? undefined) !== undefined) {
+      throw refusal('same_field', ['content', 'input'], { param: 'content' });
+    }
+    const inputs = await inputsOf(engine, input ?? content, 'input', signal);
+    const vectors = await engine.embed(inputs, { normalize: norm !== -1, signal });
+    return vectors.map((vector, index) => ({ index, embedding: [Array.from(vector)] }));
+  },
+};
 
 const documents = must(
   (value) =>
@@ -61,13 +43,6 @@ const documents = must(
     value.every((one) => isText(one) || isText(one?.text)),
   fieldWords.strings,
 );
-
-/** @type {Record<string, import('./fields.js').Check>} */
-const rankFields = {
-  ...fieldsOf('every', 'rerank'),
-  ...{ documents, texts: documents },
-};
-export const rerankFields = new Set(Object.keys(rankFields));
 
 /** @param {Record<string, any>} body that was checked @returns {string[]} its documents */
 function documentsOf(body) {
@@ -79,13 +54,8 @@ function documentsOf(body) {
   return (texts ?? own).map((/** @type {any} */ one) => (isText(one) ? one : one.text));
 }
 
-/**
- * @param {Engine} engine
- * @param {Record<string, any>} body
- * @param {import('./create_handler.js').Asked} asked
- */
-export async function answerRerank(engine, body, { signal, model }) {
-  checkFields(body, rankFields);
+/** @type {TextRoute['answer']} */
+async function answerRerank(engine, body, { signal, model }) {
   checkTogether(body, 'query');
   const given = documentsOf(body);
   const options = { topN: body.top_n ?? given.length, signal };
@@ -111,3 +81,9 @@ export async function answerRerank(engine, body, { signal, model }) {
     usage,
   };
 }
+
+/** @type {TextRoute} */
+export const rerank = {
+  fields: { ...fieldsOf('every', 'rerank'), documents, texts: documents },
+  answer: answerRerank,
+};

@@ -43,6 +43,36 @@ export const text = must(isText, fieldWords.text);
 export const boolean = must((value) => typeof value === 'boolean', fieldWords.boolean);
 export const object = must(isObject, fieldWords.object);
 
+/** @param {Record<string, Check>} members @returns {Check} for an object with these members only */
+export const objectOf = (members) => (value, name) => {
+  object(value, name);
+  checkFields(value, members, `${name}.`);
+};
+
+/** @param {any} list @param {string} name */
+export function checkArray(list, name) {
+  if (!Array.isArray(list)) throw invalidField(name, `${name} must be an array`);
+}
+
+/**
+ * @param {(tool: any) => boolean} isKnown whether a tool has a supported type; tools of other types
+ * are left out, and so are members that are not in `members`
+ * @param {Record<string, Check>} members
+ * @param {string} wanted
+ * @returns {Check}
+ */
+export const toolsOf = (isKnown, members, wanted) => (tools, name) => {
+  checkArray(tools, name);
+  for (const [index, tool] of tools.entries()) {
+    const at = `${name}[${index}]`;
+    if (isText(tool?.type) && !isKnown(tool)) continue;
+    if (!isKnown(tool) || !isText(tool?.name) || tool.name === '') {
+      throw invalidField(at, `${at} must be ${wanted}`);
+    }
+    checkKnown(tool, members, `${at}.`);
+  }
+};
+
 /** @param {{min: number, max?: number, whole?: boolean}} range @returns {Check} */
 export const numberIn = ({ min, max, whole: isWhole }) =>
   must(
@@ -54,23 +84,12 @@ export const numberIn = ({ min, max, whole: isWhole }) =>
     rangeWords({ min, max, whole: isWhole }),
   );
 
-const texts = must(
-  (value) => isText(value) || (Array.isArray(value) && value.every(isText)),
-  fieldWords.texts,
-);
-
 const bias = must(
   (value) =>
     isObject(value) &&
     Object.entries(value).every(([id, one]) => /^\d+$/.test(id) && typeof one === 'number'),
   fieldWords.logit_bias,
 );
-
-/** @type {Check} */
-function streamOptions(value, name) {
-  object(value, name);
-  checkFields(value, { include_usage: boolean, include_obfuscation: boolean }, `${name}.`);
-}
 
 /** For fields that concern only OpenAI's service: any value is accepted. @type {Check} */
 export const ignored = () => {};
@@ -99,26 +118,32 @@ const samplerFields = {
 };
 
 /** -1 means no limit, as with llama.cpp's server. */
-export const tokensLimit = must(
+const tokensLimit = must(
   (value) => Number.isSafeInteger(value) && (value >= 1 || value === -1) && value < 2 ** 32,
   fieldWords.tokens,
 );
 
-const schema = must((value) => isObject(value) || isText(value), fieldWords.schema);
+/** @param {any} value */
+const areStrings = (value) => Array.isArray(value) && value.every(isText);
 
 /** The amount of reasoning. */
 export const effort = must(isOneOf(...effortNames), fieldWords.effort);
 
 /** The kinds of include/options.mjs. @type {Record<string, Check>} */
 const kinds = {
-  ...{ text, boolean, object, texts, schema, ignored, tokens: tokensLimit, checked: ignored },
+  ...{ text, boolean, object, ignored, effort, tokens: tokensLimit, checked: ignored },
+  texts: must((value) => isText(value) || areStrings(value), fieldWords.texts),
+  strings: must(areStrings, fieldWords.strings),
+  choices: must((value) => areStrings(value) && value.length > 0, fieldWords.choices),
+  schema: must((value) => isObject(value) || isText(value), fieldWords.schema),
   count: (value, name) => value === 0 || tokensLimit(value, name),
   whole: must(Number.isSafeInteger, fieldWords.whole),
-  effort,
 };
 
 /** @param {string} kind @returns {Check} */
 function checkOf(kind) {
+  const [, members] = /^\{(\w+)\}$/.exec(kind) ?? [];
+  if (members) return objectOf(fieldsOf(/** @type {keyof typeof fieldKinds} */ (members)));
   const [, min, max] = /^(-?\d+)\.\.(\d*)$/.exec(kind) ?? [];
   if (min) return numberIn({ min: Number(min), whole: true, ...(max && { max: Number(max) }) });
   const accepted = kind.split('|');
@@ -127,22 +152,15 @@ function checkOf(kind) {
 
 /**
  * @param {...keyof typeof fieldKinds} lists
- * @returns {Record<string, Check>} their fields; those of later lists replace earlier ones
+ * @returns {Record<string, any>} the checks of their fields; those of later lists replace earlier
+ * ones. An unknown field has none, so that it replaces one of a shared list.
  */
 export function fieldsOf(...lists) {
-  const known = lists.flatMap((list) => fieldKinds[list].split(' '));
-  const rows = Object.fromEntries(known.map((one) => one.split('=')));
+  const rows = lists.flatMap((list) => fieldKinds[list].split(' ')).map((row) => row.split('='));
   return Object.fromEntries(
-    Object.entries(rows)
-      .filter(([, kind]) => kind !== 'unknown')
-      .map(([name, kind]) => [name, checkOf(kind)]),
+    rows.map(([name, kind]) => [name, kind === 'unknown' ? undefined : checkOf(kind)]),
   );
 }
-
-const choices = must(
-  (value) => Array.isArray(value) && value.length > 0 && value.every(isText),
-  fieldWords.choices,
-);
 
 /**
  * The fields that correspond to the members of vLLM's structured_outputs.
@@ -155,20 +173,19 @@ const structuredNames = {
   grammar: 'grammar',
 };
 
+const structuredFields = fieldsOf('structured_outputs');
+
 /** @type {Check} */
 function structuredOutputs(value, name) {
-  object(value, name);
-  const known = { json: schema, regex: text, choice: choices, grammar: text, json_object: boolean };
-  checkFields(value, known, `${name}.`);
+  objectOf(structuredFields)(value, name);
   if (Object.values(value).filter((one) => (one ?? false) !== false).length <= 1) return;
-  throw invalidField(name, `${name}: must have exactly one of ${Object.keys(known).join(', ')}`);
+  const known = Object.keys(structuredFields).join(', ');
+  throw invalidField(name, `${name}: must have exactly one of ${known}`);
 }
 
 /** The fields that text routes share and whose checks are not in the table. @type {Record<string, Check>} */
 const ownChecks = {
-  stream_options: streamOptions,
   logit_bias: bias,
-  choices,
   structured_outputs: structuredOutputs,
   salt: must((value) => isText(value) && value !== '', fieldWords.salt),
   ...samplerFields,
@@ -177,9 +194,6 @@ const ownChecks = {
 
 /** The fields that text routes share. @type {Record<string, Check>} */
 export const commonFields = { ...fieldsOf('text'), ...ownChecks };
-
-/** @param {any} value @returns {boolean} */
-export const isEmptyObject = (value) => isObject(value) && Object.keys(value).length === 0;
 
 /** Copies the defined values. @param {Record<string, unknown>} to @param {Record<string, unknown>} from */
 export function assignGiven(to, from) {
@@ -204,18 +218,34 @@ export function checkFields(body, fields, prefix = '') {
 }
 
 /**
- * @param {Record<string, Check>} fields
- * @returns {Record<string, Check>} these fields, and the same checks under the names that other
- * servers use
+ * @param {Record<string, Check | undefined>} fields
+ * @returns {Record<string, Check>} those that have a check, and the same checks under the names that
+ * other servers use
  */
-export const withAliases = (fields) => ({
-  ...fields,
-  ...Object.fromEntries(
-    Object.entries(fieldAliases)
-      .filter(([, own]) => Object.hasOwn(fields, own))
-      .map(([alias, own]) => [alias, fields[own]]),
-  ),
-});
+export function withAliases(fields) {
+  const aliased = Object.entries(fieldAliases).map(([alias, own]) => [alias, fields[own]]);
+  return Object.fromEntries([...Object.entries(fields), ...aliased].filter(([, check]) => check));
+}
+
+/**
+ * Checks the members of an object that are in `fields`. Others are left out.
+ * @param {any} value
+ * @param {Record<string, Check>} fields
+ * @param {string} prefix prepended to names in errors
+ */
+export const checkKnown = (value, fields, prefix) =>
+  checkFields(pickFields(value, fields), fields, prefix);
+
+/**
+ * @param {any} value an object of which all members in `fields` are required; others are left out
+ * @param {Record<string, Check>} fields
+ * @param {string} at the place of the object, for errors
+ */
+export function checkRequired(value, fields, at) {
+  checkKnown(value, fields, `${at}.`);
+  const name = Object.keys(fields).find((one) => (value[one] ?? undefined) === undefined);
+  if (name) throw invalidField(`${at}.${name}`, `${at} has no ${name}`);
+}
 
 /** @param {Record<string, any>} body @param {string} from @param {string} to @param {unknown} value */
 function rename(body, from, to, value) {
@@ -246,7 +276,7 @@ export function checkBody(body, fields) {
 
 /**
  * @param {Record<string, unknown>} body
- * @param {Record<string, Check>} fields
+ * @param {object} fields
  * @returns {Record<string, unknown>} the body's fields that are in `fields` and are not null
  */
 export function pickFields(body, fields) {

@@ -27,6 +27,10 @@ export class HttpError extends Error {
 export const invalidField = (param, message) =>
   new HttpError(400, 'invalid_value', message, { param });
 
+/** @param {string} param a field of the body @param {string} message */
+export const unsupportedValue = (param, message) =>
+  new HttpError(400, 'unsupported_value', message, { param });
+
 /** Seconds after which a client may try again. */
 const RETRY_AFTER = { 'Retry-After': '1' };
 
@@ -90,22 +94,22 @@ const snake = (name) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCas
 
 /**
  * @param {any} error of the engine
- * @param {Set<string>} fields of the body
+ * @param {object} fields of the body
  * @returns {string | null} the field, from the error's cause or the first word of its message
  */
 function paramOf(error, fields) {
+  const isField = (/** @type {string} */ name) => Object.hasOwn(fields, name);
   if (error.code === 'PROMPT_TOO_LONG') {
-    const texts = ['messages', 'input', 'prompt', 'documents'];
-    return texts.find((name) => fields.has(name)) ?? null;
+    return ['messages', 'input', 'prompt', 'documents'].find(isField) ?? null;
   }
   if (/\bgrammar\b/.test(error.cause?.option)) {
-    const format = ['response_format', 'text'].find((name) => fields.has(name));
+    const format = ['response_format', 'text'].find(isField);
     if (format) return format;
   }
   const isOfPrompt = /^(token|the prompt|the tokens)\b/i.test(error.message);
   const named = [error.cause?.option, isOfPrompt ? 'prompt' : /^\w+/.exec(error.message)?.[0]];
   const found = named.filter((name) => typeof name === 'string').map(snake);
-  return found.find((name) => fields.has(name)) ?? null;
+  return found.find(isField) ?? null;
 }
 
 /**
@@ -119,10 +123,10 @@ function sizesOf({ code, cause }) {
 
 /**
  * @param {any} error the thrown value
- * @param {Set<string>} [fields] of the body, for `param`
+ * @param {object} [fields] of the body, for `param`
  * @returns {HttpError}
  */
-export function httpErrorOf(error, fields = new Set()) {
+export function httpErrorOf(error, fields = {}) {
   if (error instanceof HttpError) return error;
   const isKnown = error?.name === 'WickError' && Object.hasOwn(answers, error.code);
   if (!isKnown)

@@ -2,18 +2,18 @@
 // completion messages (https://docs.anthropic.com/en/api/messages).
 
 import { checkDataUrl } from './chat_route.js';
-import { checkFields, isObject, isText, must, object, pickFields } from './fields.js';
-import { HttpError, invalidField } from './http_errors.js';
+import { checkRequired, isObject, isText, must, object } from './fields.js';
+import { invalidField, unsupportedValue } from './http_errors.js';
 import { MessageList } from './message_list.js';
 
 /** @typedef {import('./message_list.js').Message} Message */
 
 const string = must(isText, 'a string');
 
-/** @param {any} block @param {string} at @returns {HttpError} */
+/** @param {any} block @param {string} at */
 function unsupported(block, at) {
-  const message = `${at} is of type ${String(block.type).slice(0, 40)}, which is not supported`;
-  return new HttpError(400, 'unsupported_value', message, { param: at });
+  const shown = String(block.type).slice(0, 40);
+  return unsupportedValue(at, `${at} is of type ${shown}, which is not supported`);
 }
 
 /** The required fields of each type of block. @type {Record<string, Record<string, import('./fields.js').Check>>} */
@@ -36,13 +36,7 @@ function checkBlock(block, at) {
     throw invalidField(at, `${at} must be an object with a type`);
   }
   if (!Object.hasOwn(blockFields, block.type)) throw unsupported(block, at);
-  const fields = blockFields[block.type];
-  for (const name of Object.keys(fields)) {
-    if ((block[name] ?? undefined) === undefined) {
-      throw invalidField(`${at}.${name}`, `${at} has no ${name}`);
-    }
-  }
-  checkFields(pickFields(block, fields), fields, `${at}.`);
+  checkRequired(block, blockFields[block.type], at);
 }
 
 /**

@@ -4,10 +4,9 @@
 import { fieldWords, samplerLetters } from '../base/option_table.js';
 import { flagFields, optionNumbers } from '../base/sampler_fields.js';
 import { adaptersOf, lora } from './adapter_fields.js';
-import { Choice, merged } from './choice.js';
+import { choiceOf, chunksFrom, collect, merged } from './choice.js';
 import { optionsOf } from './completion_route.js';
 import {
-  checkBody,
   checkTogether,
   commonFields,
   fieldsOf,
@@ -21,33 +20,15 @@ import { nativeTimings } from './native_timings.js';
 
 /** @typedef {import('../index.js').Engine} Engine */
 /** @typedef {import('../index.js').TokenDetail} TokenDetail */
-/** @typedef {import('./event_stream.js').Chunks} Chunks */
+/** @typedef {import('./choice.js').Choice} Choice */
+/** @typedef {import('./create_handler.js').TextRoute} TextRoute */
 
-const { stream_options, n, ...shared } = commonFields;
-
-/** @type {Record<string, import('./fields.js').Check>} */
-const ofBoth = {
-  ...shared,
-  ...fieldsOf('every', 'native'),
-  ...{ lora, logit_bias: bias },
-  response_fields: must((value) => Array.isArray(value) && value.every(isText), fieldWords.strings),
-};
-
-const completionFields = withAliases({ ...ofBoth, ...fieldsOf('native_completion') });
-export const nativeNames = new Set(Object.keys(completionFields));
+const ofBoth = { ...commonFields, ...fieldsOf('every', 'native'), lora, logit_bias: bias };
 
 /** @param {any} one */
 const isExtra = (one) => isObject(one) && isText(one.text) && isText(one.filename ?? '');
 
-const infillFields = withAliases({
-  ...ofBoth,
-  ...fieldsOf('infill'),
-  input_extra: must(
-    (value) => Array.isArray(value) && value.every(isExtra),
-    fieldWords.input_extra,
-  ),
-});
-export const infillNames = new Set(Object.keys(infillFields));
+const extra = must((value) => Array.isArray(value) && value.every(isExtra), fieldWords.input_extra);
 
 // ---- answers ----
 
@@ -139,10 +120,6 @@ class NativeCompletion {
     this.#probabilities = probabilitiesOf(body);
   }
 
-  leave() {
-    for (const choice of this.choices) choice.leave();
-  }
-
   /** @param {TokenDetail[]} tokens */
   #detailsOf(tokens) {
     return this.#body.n_probs ? { completion_probabilities: tokens.map(this.#probabilities) } : {};
@@ -191,27 +168,6 @@ class NativeCompletion {
   }
 }
 
-/**
- * @param {NativeCompletion} completion
- * @returns {Promise<any>} one response, or a list if there are several prompts
- */
-async function collect(completion) {
-  const read = completion.choices.map(async (choice, index) => {
-    let content = '';
-    for (let next = await choice.next(); !next.done; next = await choice.next()) {
-      content += next.value;
-    }
-    return completion.endOf(index, content);
-  });
-  try {
-    const answers = await Promise.all(read);
-    return answers.length === 1 ? answers[0] : answers;
-  } catch (error) {
-    completion.leave();
-    throw error;
-  }
-}
-
 /** @param {NativeCompletion} completion @returns {AsyncGenerator<object, void, void>} */
 async function* chunksOf(completion) {
   for await (const { index, text: piece } of merged(completion.choices)) {
@@ -239,7 +195,7 @@ async function bannedEnds(engine) {
  */
 async function complete(engine, prompts, body, asked) {
   const { signal, adapters, model } = asked;
-  const options = optionsOf(body, ofBoth, asked);
+  const options = optionsOf(body, asked);
   options.adapters = await adaptersOf(engine, body.lora, adapters);
   options.seed = body.seed ?? undefined;
   if (body.n_probs) options.logprobs = body.n_probs;
@@ -251,37 +207,27 @@ async function complete(engine, prompts, body, asked) {
   const biases = [...(options.logitBias ?? [])];
   if (body.ignore_eos) biases.push(...(await bannedEnds(engine)));
   const choices = given.map((tokens, index) => {
-    const onToken = (/** @type {TokenDetail} */ token) => void choice.tokens.push(token);
     const prompt = tokens.length > 0 ? tokens : prompts[index]; // the engine rejects an empty prompt
-    const choice = new Choice(engine.generate(prompt, { ...options, onToken }));
-    return choice;
+    return choiceOf(engine, prompt, options);
   });
   const completion = new NativeCompletion(choices, shown, body, { model, biases });
-  if (!body.stream) return collect(completion);
-  const chunks = chunksOf(completion);
-  const next = () => chunks.next();
-  return { leading: 0, isBare: true, next, leave: () => completion.leave() };
+  if (body.stream) return { ...chunksFrom(choices, chunksOf(completion)), isBare: true };
+  const answers = await collect(choices, (text, index) => completion.endOf(index, text));
+  return answers.length === 1 ? answers[0] : answers;
 }
 
-/**
- * @param {Engine} engine
- * @param {Record<string, any>} body
- * @param {import('./create_handler.js').Asked} asked
- * @returns {Promise<object | Chunks>}
- */
-export async function answerNative(engine, body, asked) {
-  checkBody(body, completionFields);
-  checkTogether(body, 'prompt');
-  return complete(engine, promptsOf(body.prompt), body, asked);
-}
+/** @type {TextRoute} */
+export const nativeCompletion = {
+  fields: withAliases({ ...ofBoth, ...fieldsOf('native_completion') }),
+  async answer(engine, body, asked) {
+    checkTogether(body, 'prompt');
+    return complete(engine, promptsOf(body.prompt), body, asked);
+  },
+};
 
-/**
- * @param {Engine} engine
- * @param {Record<string, any>} body
- * @param {import('./create_handler.js').Asked} asked
- * @returns {Promise<object | Chunks>}
- */
-export async function answerInfill(engine, body, asked) {
-  checkBody(body, infillFields);
-  return complete(engine, [await infillPrompt(engine, body, asked.signal)], body, asked);
-}
+/** @type {TextRoute} */
+export const infill = {
+  fields: withAliases({ ...ofBoth, ...fieldsOf('infill'), input_extra: extra }),
+  answer: async (engine, body, asked) =>
+    complete(engine, [await infillPrompt(engine, body, asked.signal)], body, asked),
+};

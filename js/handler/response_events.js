@@ -3,13 +3,11 @@
 // next one.
 
 import {
-  begunResponse,
   callItem,
-  endedResponse,
-  failedResponse,
   messageItem,
   reasoningItem,
   reasoningPart,
+  responseOf,
   textPart,
 } from './response_shape.js';
 
@@ -66,7 +64,7 @@ export class ResponseEvents {
   }
 
   begin() {
-    const response = begunResponse(this.#head);
+    const response = responseOf(this.#head, 'in_progress', []);
     this.#tell('response.created', { response });
     this.#tell('response.in_progress', { response });
   }
@@ -163,14 +161,15 @@ export class ResponseEvents {
     if (this.#output.length === 0) this.#write('message', '');
     const last = this.#output.at(-1)?.type;
     const isBroken = last === 'function_call' && this.#finish !== 'tool_calls';
-    this.#close(isBroken || this.#finish === 'length' ? 'incomplete' : 'completed');
-    const response = endedResponse(this.#head, this.#output, { finish: this.#finish, usage });
-    this.#tell(`response.${response.status}`, { response });
+    const status = this.#finish === 'length' ? 'incomplete' : 'completed';
+    this.#close(isBroken ? 'incomplete' : status);
+    const response = responseOf(this.#head, status, this.#output, { usage });
+    this.#tell(`response.${status}`, { response });
   }
 
   /** @param {string} message @returns {ResponseEvent} the last event of a response that fails */
   failure(message) {
-    const response = failedResponse(this.#head, this.#output, message);
+    const response = responseOf(this.#head, 'failed', this.#output, { message });
     return { type: 'response.failed', response, sequence_number: this.#sequence++ };
   }
 }

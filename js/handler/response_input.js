@@ -2,8 +2,8 @@
 // conversation.
 
 import { checkDataUrl } from './chat_route.js';
-import { checkFields, isObject, isText, must, pickFields } from './fields.js';
-import { HttpError, invalidField } from './http_errors.js';
+import { checkRequired, isObject, isText, must } from './fields.js';
+import { invalidField, unsupportedValue } from './http_errors.js';
 import { MessageList } from './message_list.js';
 
 /** @typedef {import('./message_list.js').Message} Message */
@@ -24,8 +24,8 @@ function textOf(parts, at) {
     if (typeof part?.type !== 'string' || textParts.includes(part.type)) {
       throw invalidField(here, `${here} must be a part with a type and a text`);
     }
-    const message = `${here} is of type ${part.type.slice(0, 40)}: only text is supported`;
-    throw new HttpError(400, 'unsupported_value', message, { param: here });
+    const shown = part.type.slice(0, 40);
+    throw unsupportedValue(here, `${here} is of type ${shown}: only text is supported`);
   });
   return texts.join('\n');
 }
@@ -115,10 +115,7 @@ function takeOther(item, at, conversation) {
  * @param {string} at
  */
 function checkItem(item, names, at) {
-  const fields = Object.fromEntries(names.map((name) => [name, string]));
-  checkFields(pickFields(item, fields), fields, `${at}.`);
-  const missing = names.find((name) => (item[name] ?? undefined) === undefined);
-  if (missing) throw invalidField(`${at}.${missing}`, `${at} has no ${missing}`);
+  checkRequired(item, Object.fromEntries(names.map((name) => [name, string])), at);
 }
 
 /**
@@ -143,8 +140,8 @@ export function messagesOfInput(instructions, input) {
     if (Object.hasOwn(takers, type)) {
       takers[type](item, at, conversation);
     } else if (!takeOther(item, at, conversation)) {
-      const message = `${at} is of type ${String(type).slice(0, 40)}, which is not supported`;
-      throw new HttpError(400, 'unsupported_value', message, { param: at });
+      const shown = String(type).slice(0, 40);
+      throw unsupportedValue(at, `${at} is of type ${shown}, which is not supported`);
     }
   }
   const { messages } = conversation;

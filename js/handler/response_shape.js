@@ -80,32 +80,15 @@ export function headOf(body, model) {
   };
 }
 
-/** @param {object} head @param {Item[]} output */
-export const begunResponse = (head, output = []) => ({
-  ...head,
-  ...{ status: 'in_progress', error: null, incomplete_details: null, output, usage: null },
-});
-
 /**
  * @param {object} head
+ * @param {'in_progress' | 'completed' | 'incomplete' | 'failed'} status
  * @param {Item[]} output
- * @param {{finish: string, usage: any}} end the end of the chat completion
+ * @param {{usage?: any, message?: string}} [end] the usage of the chat completion, or the message of
+ * a failure
  */
-export function endedResponse(head, output, { finish, usage }) {
-  const isCut = finish === 'length';
-  return {
-    ...head,
-    status: isCut ? 'incomplete' : 'completed',
-    error: null,
-    incomplete_details: isCut ? { reason: 'max_output_tokens' } : null,
-    output,
-    usage: usageOf(usage),
-  };
-}
-
-/** @param {object} head @param {Item[]} output @param {string} message */
-export const failedResponse = (head, output, message) => ({
-  ...head,
-  ...{ status: 'failed', error: { code: 'server_error', message }, incomplete_details: null },
-  ...{ output, usage: null },
+export const responseOf = (head, status, output, { usage, message } = {}) => ({
+  ...{ ...head, status, error: message === undefined ? null : { code: 'server_error', message } },
+  incomplete_details: status === 'incomplete' ? { reason: 'max_output_tokens' } : null,
+  ...{ output, usage: usage ? usageOf(usage) : null },
 });

@@ -1,37 +1,28 @@
 // js/handler/responses_route.js — POST /v1/responses: text and tools, through a chat completion.
 // Nothing is stored, so each request contains its whole conversation.
 
-import { chatToolChoice } from './chat_route.js';
+import { chatToolChoice, requestChat } from './chat_route.js';
 import {
   assignGiven,
   boolean,
-  checkBody,
-  checkFields,
   checkTogether,
   commonFields,
-  effort,
   fieldsOf,
-  ignored,
-  isObject,
-  isOneOf,
   isText,
   missing,
   object,
+  objectOf,
   pickFields,
-  text,
+  toolsOf,
   withAliases,
 } from './fields.js';
 import { invalidField } from './http_errors.js';
-import { saltWithin } from './keys.js';
 import { namedEvents } from './named_events.js';
 import { ResponseEvents } from './response_events.js';
 import { messagesOfInput } from './response_input.js';
-import { endedResponse, headOf, itemsOf } from './response_shape.js';
+import { headOf, itemsOf, responseOf } from './response_shape.js';
 
-/** @typedef {import('../index.js').Engine} Engine */
-/** @typedef {import('./event_stream.js').Chunks} Chunks */
-
-const { n, max_tokens, stream_options, ...shared } = commonFields;
+/** @typedef {import('./create_handler.js').TextRoute} TextRoute */
 
 const LOGPROBS = 'message.output_text.logprobs';
 
@@ -46,73 +37,39 @@ const isKnownInclude = (/** @type {any} */ list) =>
       one === 'reasoning.encrypted_content' || one === LOGPROBS || /^[a-z_]+_call\./.test(one),
   );
 
-/**
- * The fields that are passed to the engine under their own names.
- * @type {Record<string, import('./fields.js').Check>}
- */
-const effective = { ...shared, parallel_tool_calls: boolean, chat_template_kwargs: object };
+/** The fields that are passed to the engine under their own names. */
+const effective = { ...commonFields, parallel_tool_calls: boolean, chat_template_kwargs: object };
 
 /** @type {Record<string, import('./fields.js').Check>} */
-const fields = withAliases({
-  ...shared,
-  ...fieldsOf('every', 'response'), // response_input.js checks the input
-  text: checkText,
-  tools: checkTools,
-  tool_choice: (value, name) => chatToolChoice(chatChoiceOf(value), name),
-  stream_options: (value, name) => {
-    object(value, name);
-    checkFields(value, { include_obfuscation: boolean }, `${name}.`);
-  },
-  reasoning: (value, name) => {
-    object(value, name);
-    const known = { effort, summary: missing(isOneOf('auto', 'concise', 'detailed')) };
-    checkFields(value, known, `${name}.`);
-  },
-  include: missing(isKnownInclude),
-});
-export const responsesFields = new Set(Object.keys(fields));
-
 const formats = {
-  text: {},
-  json_object: {},
-  json_schema: { name: text, schema: object, strict: boolean, description: text },
+  text: objectOf(fieldsOf('text_format')),
+  json_object: objectOf(fieldsOf('text_format')),
+  json_schema: objectOf(fieldsOf('response_format')),
 };
 
 /** @type {import('./fields.js').Check} */
-function checkText(value, name) {
-  object(value, name);
-  checkFields(value, { format: checkFormat, verbosity: missing(isOneOf('medium')) }, `${name}.`);
-}
-
-/** @type {import('./fields.js').Check} */
 function checkFormat(value, name) {
-  const type = isObject(value) ? value.type : undefined;
+  const type = value.type ?? '';
   if (!Object.hasOwn(formats, type)) {
     throw invalidField(name, `${name}.type must be one of ${Object.keys(formats).join(', ')}`);
   }
-  const own = formats[/** @type {keyof typeof formats} */ (type)];
-  checkFields(value, { type: ignored, ...own }, `${name}.`);
+  formats[type](value, name);
   if (type === 'json_schema') object(value.schema, `${name}.schema`);
 }
 
-/** Other members of a tool are left out. */
-const toolFields = { name: text, description: text, parameters: object, strict: boolean };
+const toolFields = fieldsOf('response_tool');
 
 /** @param {any} tool */
 const isFunction = (tool) => tool?.type === 'function';
 
-/** @type {import('./fields.js').Check} */
-function checkTools(tools, name) {
-  if (!Array.isArray(tools)) throw invalidField(name, `${name} must be an array`);
-  for (const [index, tool] of tools.entries()) {
-    const at = `${name}[${index}]`;
-    if (isText(tool?.type) && !isFunction(tool)) continue;
-    if (!isFunction(tool) || !isText(tool.name) || tool.name === '') {
-      throw invalidField(at, `${at} must be {"type": "function", "name", ...}`);
-    }
-    checkFields(pickFields(tool, toolFields), toolFields, `${at}.`);
-  }
-}
+const fields = withAliases({
+  ...commonFields,
+  ...fieldsOf('every', 'response'), // response_input.js checks the input
+  text: objectOf({ ...fieldsOf('response_text'), format: checkFormat }),
+  tools: toolsOf(isFunction, toolFields, '{"type": "function", "name", ...}'),
+  tool_choice: (value, name) => chatToolChoice(chatChoiceOf(value), name),
+  include: missing(isKnownInclude),
+});
 
 /** @param {any} choice @returns {unknown} the choice in the format of chat completions */
 const chatChoiceOf = (choice) =>
@@ -178,22 +135,13 @@ async function wholeOf(chunks, events) {
   return /** @type {any} */ (events.take().at(-1)).response;
 }
 
-/**
- * @param {Engine} engine
- * @param {Record<string, any>} body
- * @param {import('./create_handler.js').Asked} asked
- * @returns {Promise<object | Chunks>} a response, or with `stream: true` its events
- */
-export async function answerResponse(engine, body, { signal, salt, model, headers, adapters }) {
-  checkBody(body, fields);
+/** @type {TextRoute['answer']} */
+async function answerResponse(engine, body, asked) {
   checkTogether({ ...body, stream_options: undefined }, 'input');
   const wanted = chatBodyOf(body);
-  reportIgnored(body.tools, headers);
-  wanted.salt = saltWithin(salt, body.salt);
-  if (adapters) wanted.adapters = adapters;
-  const create = /** @type {any} */ (engine.chat.completions);
-  const answer = await create.create(wanted, { signal });
-  const head = headOf(body, model);
+  reportIgnored(body.tools, asked.headers);
+  const answer = await requestChat(engine, wanted, asked);
+  const head = headOf(body, asked.model);
   if (body.stream) {
     const events = new ResponseEvents(head);
     events.begin();
@@ -203,6 +151,9 @@ export async function answerResponse(engine, body, { signal, salt, model, header
   }
   if (wanted.stream) return wholeOf(answer, new ResponseEvents(head));
   const [{ message, finish_reason: finish }] = answer.choices;
-  const output = itemsOf(message, finish === 'length' ? 'incomplete' : 'completed');
-  return endedResponse(head, output, { finish, usage: answer.usage });
+  const status = finish === 'length' ? 'incomplete' : 'completed';
+  return responseOf(head, status, itemsOf(message, status), { usage: answer.usage });
 }
+
+/** @type {TextRoute} */
+export const responses = { fields, answer: answerResponse };

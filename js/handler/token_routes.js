@@ -3,18 +3,13 @@
 
 import { fieldWords } from '../base/option_table.js';
 import { checkMessages, checkTools } from './chat_route.js';
-import { checkFields, fieldsOf, must } from './fields.js';
+import { fieldsOf, must } from './fields.js';
 import { missingField, refusal } from './http_errors.js';
 
 /** @typedef {import('../index.js').Engine} Engine */
-/** @typedef {import('./create_handler.js').Asked} Asked */
+/** @typedef {import('./create_handler.js').TextRoute} TextRoute */
 
-/** @type {Record<string, import('./fields.js').Check>} */
-const tokenizeFields = {
-  ...fieldsOf('tokenize'),
-  ...{ messages: checkMessages, tools: checkTools },
-};
-export const tokenizeNames = new Set(Object.keys(tokenizeFields));
+const conversation = { messages: checkMessages, tools: checkTools };
 
 /** @param {Engine} engine @param {Record<string, any>} body @param {AbortSignal} signal @returns {Promise<number[]>} */
 function tokensOf(engine, body, signal) {
@@ -41,9 +36,8 @@ function pieceOf(bytes) {
   }
 }
 
-/** @param {Engine} engine @param {Record<string, any>} body @param {Asked} asked @returns {Promise<object>} */
-export async function answerTokenize(engine, body, { signal }) {
-  checkFields(body, tokenizeFields);
+/** @type {TextRoute['answer']} */
+async function answerTokenize(engine, body, { signal }) {
   checkOne(body, ['content', 'prompt', 'messages']);
   const tokens = await tokensOf(engine, body, signal);
   const { contextSize } = await engine.info();
@@ -55,18 +49,19 @@ export async function answerTokenize(engine, body, { signal }) {
   return { tokens: tokens.map((id) => ({ id, piece: known.get(id) })), ...counted };
 }
 
+/** @type {TextRoute} */
+export const tokenize = {
+  fields: { ...fieldsOf('tokenize'), ...conversation },
+  answer: answerTokenize,
+};
+
 const tokens = must(
   (value) => Array.isArray(value) && value.every((id) => Number.isSafeInteger(id) && id >= 0),
   fieldWords.ids,
 );
 
-/** @type {Record<string, import('./fields.js').Check>} */
-const detokenizeFields = { ...fieldsOf('detokenize'), tokens };
-export const detokenizeNames = new Set(Object.keys(detokenizeFields));
-
-/** @param {Engine} engine @param {Record<string, any>} body @param {Asked} asked @returns {Promise<object>} */
-export async function answerDetokenize(engine, body, { signal }) {
-  checkFields(body, detokenizeFields);
+/** @type {TextRoute['answer']} */
+async function answerDetokenize(engine, body, { signal }) {
   checkOne(body, ['tokens']);
   const { tokenizer } = await engine.info();
   const vocab = tokenizer?.vocab ?? 0;
@@ -79,22 +74,23 @@ export async function answerDetokenize(engine, body, { signal }) {
   return { content, prompt: content };
 }
 
-/** @type {Record<string, import('./fields.js').Check>} */
-const templateFields = {
-  ...fieldsOf('template'),
-  ...{ messages: checkMessages, tools: checkTools },
+/** @type {TextRoute} */
+export const detokenize = {
+  fields: { ...fieldsOf('detokenize'), tokens },
+  answer: answerDetokenize,
 };
-export const templateNames = new Set(Object.keys(templateFields));
 
-/** @param {Engine} engine @param {Record<string, any>} body @param {Asked} asked @returns {Promise<object>} */
-export async function answerTemplate(engine, body, { signal }) {
-  checkFields(body, templateFields);
-  checkOne(body, ['messages']);
-  const { tools, chat_template_kwargs: own, add_generation_prompt: addGenerationPrompt } = body;
-  const variables = { ...(tools?.length > 0 && { tools }), ...own };
-  const options = { addGenerationPrompt: addGenerationPrompt ?? true, variables, signal };
-  return { prompt: await engine.applyTemplate(body.messages, options) };
-}
+/** @type {TextRoute} */
+export const template = {
+  fields: { ...fieldsOf('template'), ...conversation },
+  async answer(engine, body, { signal }) {
+    checkOne(body, ['messages']);
+    const { tools, chat_template_kwargs: own, add_generation_prompt: addGenerationPrompt } = body;
+    const variables = { ...(tools?.length > 0 && { tools }), ...own };
+    const options = { addGenerationPrompt: addGenerationPrompt ?? true, variables, signal };
+    return { prompt: await engine.applyTemplate(body.messages, options) };
+  },
+};
 
 /** @param {Engine} engine @param {string} model the model's name @returns {Promise<object>} */
 export async function propsOf(engine, model) {

@@ -119,105 +119,127 @@
 // Returns the letter of a sampler, or 0 for an unknown name.
 char sampler_letter(const char *name, size_t name_bytes);
 
-// An HTTP field, its field_kind (component/fields.h), its minimum and maximum, and for a missing feature the only accepted value
+// An HTTP field, its field_kind (component/fields.h), and its range, the fields of an object, or the accepted values of a missing feature
 #define FIELDS_EVERY(X) \
-  X("model", FIELD_TEXT, 0, 0, NULL) X("user", FIELD_IGNORED, 0, 0, NULL) \
-  X("cache_prompt", FIELD_BOOLEAN, 0, 0, NULL) X("id_slot", FIELD_IGNORED, 0, 0, NULL) \
-  X("n_keep", FIELD_IGNORED, 0, 0, NULL) X("timings_per_token", FIELD_BOOLEAN, 0, 0, NULL) \
-  X("return_progress", FIELD_BOOLEAN, 0, 0, NULL) X("return_tokens", FIELD_MISSING, 0, 0, "false") \
-  X("reasoning_format", FIELD_MISSING, 0, 0, "\"auto\"|\"deepseek\"") \
-  X("keep_alive", FIELD_IGNORED, 0, 0, NULL) X("ttl", FIELD_IGNORED, 0, 0, NULL) \
-  X("extra_body", FIELD_MISSING, 0, 0, "{}")
+  X("model", FIELD_TEXT, NULL) X("user", FIELD_IGNORED, NULL) \
+  X("cache_prompt", FIELD_BOOLEAN, NULL) X("id_slot", FIELD_IGNORED, NULL) \
+  X("n_keep", FIELD_IGNORED, NULL) X("timings_per_token", FIELD_BOOLEAN, NULL) \
+  X("return_progress", FIELD_BOOLEAN, NULL) X("return_tokens", FIELD_MISSING, "false") \
+  X("reasoning_format", FIELD_MISSING, "\"auto\"|\"deepseek\"") \
+  X("keep_alive", FIELD_IGNORED, NULL) X("ttl", FIELD_IGNORED, NULL) \
+  X("extra_body", FIELD_MISSING, "{}")
 #define FIELDS_TEXT(X) \
-  X("stream", FIELD_BOOLEAN, 0, 0, NULL) X("max_tokens", FIELD_TOKENS, 0, 0, NULL) \
-  X("grammar", FIELD_TEXT, 0, 0, NULL) X("regex", FIELD_TEXT, 0, 0, NULL) \
-  X("json_schema", FIELD_SCHEMA, 0, 0, NULL) X("structured_outputs", FIELD_OBJECT, 0, 0, NULL) \
-  X("stream_options", FIELD_OBJECT, 0, 0, NULL) X("n", FIELD_WHOLE, 1, 16, NULL) \
-  X("stop", FIELD_TEXTS, 0, 0, NULL) \
-  X("seed", FIELD_WHOLE, -9007199254740991, 9007199254740991, NULL) \
-  X("thinking_budget_tokens", FIELD_WHOLE, -1, 4294967295, NULL) \
-  X("logit_bias", FIELD_OBJECT, 0, 0, NULL) X("salt", FIELD_TEXT, 0, 0, NULL) \
-  X("choices", FIELD_IGNORED, 0, 0, NULL) X("dry_sequence_breakers", FIELD_IGNORED, 0, 0, NULL) \
-  X("samplers", FIELD_IGNORED, 0, 0, NULL)
+  X("stream", FIELD_BOOLEAN, NULL) X("max_tokens", FIELD_TOKENS, NULL) \
+  X("grammar", FIELD_TEXT, NULL) X("regex", FIELD_TEXT, NULL) X("json_schema", FIELD_SCHEMA, NULL) \
+  X("structured_outputs", FIELD_MEMBERS, fields_structured_outputs) \
+  X("stream_options", FIELD_MEMBERS, fields_stream_options) X("n", FIELD_WHOLE, RANGE(1, 16)) \
+  X("stop", FIELD_TEXTS, NULL) X("seed", FIELD_WHOLE, RANGE(-9007199254740991, 9007199254740991)) \
+  X("thinking_budget_tokens", FIELD_WHOLE, RANGE(-1, 4294967295)) \
+  X("logit_bias", FIELD_OBJECT, NULL) X("salt", FIELD_TEXT, NULL) \
+  X("choices", FIELD_CHOICES, NULL) X("dry_sequence_breakers", FIELD_IGNORED, NULL) \
+  X("samplers", FIELD_IGNORED, NULL)
+#define FIELDS_STREAM_OPTIONS(X) \
+  X("include_usage", FIELD_BOOLEAN, NULL) X("include_obfuscation", FIELD_BOOLEAN, NULL)
+#define FIELDS_STRUCTURED_OUTPUTS(X) \
+  X("json", FIELD_SCHEMA, NULL) X("regex", FIELD_TEXT, NULL) X("choice", FIELD_CHOICES, NULL) \
+  X("grammar", FIELD_TEXT, NULL) X("json_object", FIELD_BOOLEAN, NULL)
 #define FIELDS_CHAT_USED(X) \
-  X("messages", FIELD_IGNORED, 0, 0, NULL) X("max_completion_tokens", FIELD_TOKENS, 0, 0, NULL) \
-  X("logprobs", FIELD_BOOLEAN, 0, 0, NULL) X("top_logprobs", FIELD_WHOLE, 0, 20, NULL) \
-  X("chat_template_kwargs", FIELD_OBJECT, 0, 0, NULL) X("lora", FIELD_IGNORED, 0, 0, NULL) \
-  X("parallel_tool_calls", FIELD_BOOLEAN, 0, 0, NULL) X("parseSpecial", FIELD_BOOLEAN, 0, 0, NULL) \
-  X("reasoning_effort", FIELD_EFFORT, 0, 0, NULL) X("response_format", FIELD_OBJECT, 0, 0, NULL) \
-  X("tools", FIELD_IGNORED, 0, 0, NULL) X("tool_choice", FIELD_IGNORED, 0, 0, NULL)
+  X("messages", FIELD_IGNORED, NULL) X("max_completion_tokens", FIELD_TOKENS, NULL) \
+  X("logprobs", FIELD_BOOLEAN, NULL) X("top_logprobs", FIELD_WHOLE, RANGE(0, 20)) \
+  X("chat_template_kwargs", FIELD_OBJECT, NULL) X("lora", FIELD_IGNORED, NULL) \
+  X("parallel_tool_calls", FIELD_BOOLEAN, NULL) X("parseSpecial", FIELD_BOOLEAN, NULL) \
+  X("reasoning_effort", FIELD_EFFORT, NULL) X("response_format", FIELD_OBJECT, NULL) \
+  X("tools", FIELD_IGNORED, NULL) X("tool_choice", FIELD_IGNORED, NULL)
 #define FIELDS_CHAT_IDLE(X) \
-  X("enable_thinking", FIELD_BOOLEAN, 0, 0, NULL) X("thinking", FIELD_IGNORED, 0, 0, NULL) \
-  X("n_probs", FIELD_WHOLE, 0, 20, NULL) X("store", FIELD_IGNORED, 0, 0, NULL) \
-  X("metadata", FIELD_IGNORED, 0, 0, NULL) X("service_tier", FIELD_IGNORED, 0, 0, NULL) \
-  X("prediction", FIELD_IGNORED, 0, 0, NULL) X("safety_identifier", FIELD_IGNORED, 0, 0, NULL) \
-  X("prompt_cache_key", FIELD_IGNORED, 0, 0, NULL) \
-  X("prompt_cache_retention", FIELD_IGNORED, 0, 0, NULL) X("functions", FIELD_MISSING, 0, 0, "[]") \
-  X("function_call", FIELD_MISSING, 0, 0, "\"none\"|\"auto\"") \
-  X("modalities", FIELD_MISSING, 0, 0, "[]|[\"text\"]") \
-  X("verbosity", FIELD_MISSING, 0, 0, "\"medium\"") X("audio", FIELD_MISSING, 0, 0, NULL) \
-  X("web_search_options", FIELD_MISSING, 0, 0, NULL)
+  X("enable_thinking", FIELD_BOOLEAN, NULL) X("thinking", FIELD_IGNORED, NULL) \
+  X("n_probs", FIELD_WHOLE, RANGE(0, 20)) X("store", FIELD_IGNORED, NULL) \
+  X("metadata", FIELD_IGNORED, NULL) X("service_tier", FIELD_IGNORED, NULL) \
+  X("prediction", FIELD_IGNORED, NULL) X("safety_identifier", FIELD_IGNORED, NULL) \
+  X("prompt_cache_key", FIELD_IGNORED, NULL) X("prompt_cache_retention", FIELD_IGNORED, NULL) \
+  X("functions", FIELD_MISSING, "[]") X("function_call", FIELD_MISSING, "\"none\"|\"auto\"") \
+  X("modalities", FIELD_MISSING, "[]|[\"text\"]") X("verbosity", FIELD_MISSING, "\"medium\"") \
+  X("audio", FIELD_MISSING, NULL) X("web_search_options", FIELD_MISSING, NULL)
+#define FIELDS_TEXT_FORMAT(X) \
+  X("type", FIELD_IGNORED, NULL)
+#define FIELDS_OBJECT_FORMAT(X) \
+  X("type", FIELD_IGNORED, NULL) X("schema", FIELD_OBJECT, NULL)
+#define FIELDS_SCHEMA_FORMAT(X) \
+  X("type", FIELD_IGNORED, NULL) X("json_schema", FIELD_MEMBERS, fields_json_schema)
+#define FIELDS_JSON_SCHEMA(X) \
+  X("name", FIELD_TEXT, NULL) X("schema", FIELD_OBJECT, NULL) X("strict", FIELD_BOOLEAN, NULL) \
+  X("description", FIELD_TEXT, NULL)
+#define FIELDS_MESSAGE(X) \
+  X("role", FIELD_TEXT, NULL) X("tool_call_id", FIELD_TEXT, NULL) \
+  X("reasoning_content", FIELD_TEXT, NULL) X("reasoning", FIELD_TEXT, NULL) \
+  X("refusal", FIELD_TEXT, NULL) X("function_call", FIELD_MISSING, "{}") \
+  X("audio", FIELD_MISSING, "{}")
 #define FIELDS_COMPLETION(X) \
-  X("prompt", FIELD_IGNORED, 0, 0, NULL) X("max_tokens", FIELD_TOKENS, 0, 0, "0") \
-  X("logprobs", FIELD_WHOLE, 0, 20, NULL) X("n_probs", FIELD_WHOLE, 0, 20, NULL) \
-  X("best_of", FIELD_WHOLE, 1, 4294967295, NULL) X("lora", FIELD_IGNORED, 0, 0, NULL) \
-  X("parseSpecial", FIELD_MISSING, 0, 0, "true") X("echo", FIELD_BOOLEAN, 0, 0, NULL) \
-  X("suffix", FIELD_MISSING, 0, 0, "\"\"")
+  X("prompt", FIELD_IGNORED, NULL) X("max_tokens", FIELD_TOKENS, "0") \
+  X("logprobs", FIELD_WHOLE, RANGE(0, 20)) X("n_probs", FIELD_WHOLE, RANGE(0, 20)) \
+  X("best_of", FIELD_WHOLE, RANGE(1, 4294967295)) X("lora", FIELD_IGNORED, NULL) \
+  X("parseSpecial", FIELD_MISSING, "true") X("echo", FIELD_BOOLEAN, NULL) \
+  X("suffix", FIELD_MISSING, "\"\"")
 #define FIELDS_NATIVE(X) \
-  X("n_probs", FIELD_WHOLE, 0, 20, NULL) X("return_tokens", FIELD_BOOLEAN, 0, 0, NULL) \
-  X("response_fields", FIELD_IGNORED, 0, 0, NULL) X("logit_bias", FIELD_IGNORED, 0, 0, NULL) \
-  X("lora", FIELD_IGNORED, 0, 0, NULL) X("stream_options", FIELD_UNKNOWN, 0, 0, NULL) \
-  X("n", FIELD_MISSING, 0, 0, "1") X("n_discard", FIELD_IGNORED, 0, 0, NULL) \
-  X("n_indent", FIELD_MISSING, 0, 0, "0")
+  X("n_probs", FIELD_WHOLE, RANGE(0, 20)) X("return_tokens", FIELD_BOOLEAN, NULL) \
+  X("response_fields", FIELD_STRINGS, NULL) X("logit_bias", FIELD_IGNORED, NULL) \
+  X("lora", FIELD_IGNORED, NULL) X("stream_options", FIELD_UNKNOWN, NULL) \
+  X("n", FIELD_MISSING, "1") X("n_discard", FIELD_IGNORED, NULL) X("n_indent", FIELD_MISSING, "0")
 #define FIELDS_NATIVE_COMPLETION(X) \
-  X("prompt", FIELD_IGNORED, 0, 0, NULL)
+  X("prompt", FIELD_IGNORED, NULL)
 #define FIELDS_INFILL(X) \
-  X("prompt", FIELD_TEXT, 0, 0, NULL) X("input_prefix", FIELD_TEXT, 0, 0, NULL) \
-  X("input_suffix", FIELD_TEXT, 0, 0, NULL) X("input_extra", FIELD_IGNORED, 0, 0, NULL)
+  X("prompt", FIELD_TEXT, NULL) X("input_prefix", FIELD_TEXT, NULL) \
+  X("input_suffix", FIELD_TEXT, NULL) X("input_extra", FIELD_IGNORED, NULL)
 #define FIELDS_TOKENIZE(X) \
-  X("model", FIELD_TEXT, 0, 0, NULL) X("content", FIELD_TEXT, 0, 0, NULL) \
-  X("prompt", FIELD_TEXT, 0, 0, NULL) X("messages", FIELD_IGNORED, 0, 0, NULL) \
-  X("tools", FIELD_IGNORED, 0, 0, NULL) X("add_special", FIELD_BOOLEAN, 0, 0, NULL) \
-  X("add_special_tokens", FIELD_BOOLEAN, 0, 0, NULL) X("parse_special", FIELD_BOOLEAN, 0, 0, NULL) \
-  X("with_pieces", FIELD_BOOLEAN, 0, 0, NULL) X("chat_template_kwargs", FIELD_OBJECT, 0, 0, NULL)
+  X("model", FIELD_TEXT, NULL) X("content", FIELD_TEXT, NULL) X("prompt", FIELD_TEXT, NULL) \
+  X("messages", FIELD_IGNORED, NULL) X("tools", FIELD_IGNORED, NULL) \
+  X("add_special", FIELD_BOOLEAN, NULL) X("add_special_tokens", FIELD_BOOLEAN, NULL) \
+  X("parse_special", FIELD_BOOLEAN, NULL) X("with_pieces", FIELD_BOOLEAN, NULL) \
+  X("chat_template_kwargs", FIELD_OBJECT, NULL)
 #define FIELDS_DETOKENIZE(X) \
-  X("model", FIELD_TEXT, 0, 0, NULL) X("tokens", FIELD_IGNORED, 0, 0, NULL)
+  X("model", FIELD_TEXT, NULL) X("tokens", FIELD_IGNORED, NULL)
 #define FIELDS_TEMPLATE(X) \
-  X("model", FIELD_TEXT, 0, 0, NULL) X("messages", FIELD_IGNORED, 0, 0, NULL) \
-  X("tools", FIELD_IGNORED, 0, 0, NULL) X("chat_template_kwargs", FIELD_OBJECT, 0, 0, NULL) \
-  X("add_generation_prompt", FIELD_BOOLEAN, 0, 0, NULL) \
-  X("reasoning_format", FIELD_IGNORED, 0, 0, NULL)
+  X("model", FIELD_TEXT, NULL) X("messages", FIELD_IGNORED, NULL) X("tools", FIELD_IGNORED, NULL) \
+  X("chat_template_kwargs", FIELD_OBJECT, NULL) X("add_generation_prompt", FIELD_BOOLEAN, NULL) \
+  X("reasoning_format", FIELD_IGNORED, NULL)
 #define FIELDS_RESPONSE(X) \
-  X("input", FIELD_IGNORED, 0, 0, NULL) X("instructions", FIELD_TEXT, 0, 0, NULL) \
-  X("max_output_tokens", FIELD_TOKENS, 0, 0, NULL) X("text", FIELD_OBJECT, 0, 0, NULL) \
-  X("tools", FIELD_IGNORED, 0, 0, NULL) X("tool_choice", FIELD_IGNORED, 0, 0, NULL) \
-  X("parallel_tool_calls", FIELD_BOOLEAN, 0, 0, NULL) \
-  X("chat_template_kwargs", FIELD_OBJECT, 0, 0, NULL) \
-  X("stream_options", FIELD_OBJECT, 0, 0, NULL) X("metadata", FIELD_OBJECT, 0, 0, NULL) \
-  X("reasoning", FIELD_OBJECT, 0, 0, NULL) X("store", FIELD_IGNORED, 0, 0, NULL) \
-  X("service_tier", FIELD_IGNORED, 0, 0, NULL) X("safety_identifier", FIELD_IGNORED, 0, 0, NULL) \
-  X("client_metadata", FIELD_IGNORED, 0, 0, NULL) X("prompt_cache_key", FIELD_IGNORED, 0, 0, NULL) \
-  X("prompt_cache_retention", FIELD_IGNORED, 0, 0, NULL) \
-  X("prompt_cache_options", FIELD_IGNORED, 0, 0, NULL) X("include", FIELD_IGNORED, 0, 0, NULL) \
-  X("top_logprobs", FIELD_WHOLE, 0, 20, NULL) \
-  X("truncation", FIELD_MISSING, 0, 0, "\"disabled\"|\"auto\"") \
-  X("background", FIELD_MISSING, 0, 0, "false") \
-  X("previous_response_id", FIELD_MISSING, 0, 0, NULL) \
-  X("conversation", FIELD_MISSING, 0, 0, NULL) X("prompt", FIELD_MISSING, 0, 0, NULL) \
-  X("max_tool_calls", FIELD_IGNORED, 0, 0, NULL) X("moderation", FIELD_MISSING, 0, 0, NULL) \
-  X("context_management", FIELD_MISSING, 0, 0, NULL) X("n", FIELD_UNKNOWN, 0, 0, NULL) \
-  X("max_tokens", FIELD_UNKNOWN, 0, 0, NULL)
+  X("input", FIELD_IGNORED, NULL) X("instructions", FIELD_TEXT, NULL) \
+  X("max_output_tokens", FIELD_TOKENS, NULL) X("text", FIELD_MEMBERS, fields_response_text) \
+  X("tools", FIELD_IGNORED, NULL) X("tool_choice", FIELD_IGNORED, NULL) \
+  X("parallel_tool_calls", FIELD_BOOLEAN, NULL) X("chat_template_kwargs", FIELD_OBJECT, NULL) \
+  X("stream_options", FIELD_MEMBERS, fields_response_stream) X("metadata", FIELD_OBJECT, NULL) \
+  X("reasoning", FIELD_MEMBERS, fields_reasoning) X("store", FIELD_IGNORED, NULL) \
+  X("service_tier", FIELD_IGNORED, NULL) X("safety_identifier", FIELD_IGNORED, NULL) \
+  X("client_metadata", FIELD_IGNORED, NULL) X("prompt_cache_key", FIELD_IGNORED, NULL) \
+  X("prompt_cache_retention", FIELD_IGNORED, NULL) X("prompt_cache_options", FIELD_IGNORED, NULL) \
+  X("include", FIELD_IGNORED, NULL) X("top_logprobs", FIELD_WHOLE, RANGE(0, 20)) \
+  X("truncation", FIELD_MISSING, "\"disabled\"|\"auto\"") X("background", FIELD_MISSING, "false") \
+  X("previous_response_id", FIELD_MISSING, NULL) X("conversation", FIELD_MISSING, NULL) \
+  X("prompt", FIELD_MISSING, NULL) X("max_tool_calls", FIELD_IGNORED, NULL) \
+  X("moderation", FIELD_MISSING, NULL) X("context_management", FIELD_MISSING, NULL) \
+  X("n", FIELD_UNKNOWN, NULL) X("max_tokens", FIELD_UNKNOWN, NULL)
+#define FIELDS_RESPONSE_STREAM(X) \
+  X("include_obfuscation", FIELD_BOOLEAN, NULL)
+#define FIELDS_REASONING(X) \
+  X("effort", FIELD_EFFORT, NULL) X("summary", FIELD_MISSING, "\"auto\"|\"concise\"|\"detailed\"")
+#define FIELDS_RESPONSE_TEXT(X) \
+  X("format", FIELD_IGNORED, NULL) X("verbosity", FIELD_MISSING, "\"medium\"")
+#define FIELDS_RESPONSE_FORMAT(X) \
+  X("type", FIELD_IGNORED, NULL) X("name", FIELD_TEXT, NULL) X("schema", FIELD_OBJECT, NULL) \
+  X("strict", FIELD_BOOLEAN, NULL) X("description", FIELD_TEXT, NULL)
+#define FIELDS_RESPONSE_TOOL(X) \
+  X("name", FIELD_TEXT, NULL) X("description", FIELD_TEXT, NULL) \
+  X("parameters", FIELD_OBJECT, NULL) X("strict", FIELD_BOOLEAN, NULL)
 #define FIELDS_EMBEDDING(X) \
-  X("input", FIELD_IGNORED, 0, 0, NULL) X("dimensions", FIELD_WHOLE, 1, 4294967295, NULL) \
-  X("encoding_format", FIELD_IGNORED, 0, 0, NULL)
+  X("input", FIELD_IGNORED, NULL) X("dimensions", FIELD_WHOLE, RANGE(1, 4294967295)) \
+  X("encoding_format", FIELD_IGNORED, NULL)
 #define FIELDS_NATIVE_EMBEDDING(X) \
-  X("input", FIELD_IGNORED, 0, 0, NULL) X("content", FIELD_IGNORED, 0, 0, NULL) \
-  X("embd_normalize", FIELD_MISSING, 0, 0, "-1|2")
+  X("input", FIELD_IGNORED, NULL) X("content", FIELD_IGNORED, NULL) \
+  X("embd_normalize", FIELD_MISSING, "-1|2")
 #define FIELDS_RERANK(X) \
-  X("query", FIELD_TEXT, 0, 0, NULL) X("documents", FIELD_IGNORED, 0, 0, NULL) \
-  X("top_n", FIELD_WHOLE, 1, 4294967295, NULL) X("return_documents", FIELD_BOOLEAN, 0, 0, NULL) \
-  X("texts", FIELD_IGNORED, 0, 0, NULL) X("return_text", FIELD_BOOLEAN, 0, 0, NULL) \
-  X("raw_scores", FIELD_BOOLEAN, 0, 0, NULL)
+  X("query", FIELD_TEXT, NULL) X("documents", FIELD_IGNORED, NULL) \
+  X("top_n", FIELD_WHOLE, RANGE(1, 4294967295)) X("return_documents", FIELD_BOOLEAN, NULL) \
+  X("texts", FIELD_IGNORED, NULL) X("return_text", FIELD_BOOLEAN, NULL) \
+  X("raw_scores", FIELD_BOOLEAN, NULL)
 
 // The requirements that errors name
 #define WORDS_TEXT "a string"

@@ -201,8 +201,10 @@ function subjectOf(name) {
 
 const fieldKinds = [
   ...['text', 'boolean', 'object', 'texts', 'tokens', 'count', 'schema', 'effort', 'ignored'],
-  ...['checked', 'unknown'],
+  ...['strings', 'choices', 'checked', 'unknown'],
 ];
+/** Lists of fields that components do not have. */
+const handlerLists = ['counted', 'messages'];
 const WHOLE_MAX = Number.MAX_SAFE_INTEGER;
 
 /** @param {string} kind @returns {string} the kind, with the range of the option that it names */
@@ -213,15 +215,16 @@ function rangedKind(kind) {
 
 /** @param {string} name @param {string} kind @returns {string} a row for the kinds in component/fields.h */
 function fieldInC(name, kind) {
-  const row = (/** @type {string} */ id, min = 0, max = 0, idle = 'NULL') =>
-    `X("${name}", FIELD_${id}, ${min}, ${max}, ${idle})`;
+  const row = (/** @type {string} */ id, more = 'NULL') => `X("${name}", FIELD_${id}, ${more})`;
   const range = /^(-?\d+)\.\.(\d*)$/.exec(rangedKind(kind));
-  if (range) return row('WHOLE', Number(range[1]), Number(range[2] || U32_MAX));
-  if (kind === 'whole') return row('WHOLE', -WHOLE_MAX, WHOLE_MAX);
-  if (kind === 'count') return row('TOKENS', 0, 0, '"0"');
+  if (range) return row('WHOLE', `RANGE(${range[1]}, ${range[2] || U32_MAX})`);
+  if (kind === 'whole') return row('WHOLE', `RANGE(${-WHOLE_MAX}, ${WHOLE_MAX})`);
+  if (kind === 'count') return row('TOKENS', '"0"');
   if (kind === 'checked') return row('IGNORED');
   if (fieldKinds.includes(kind)) return row(kind.toUpperCase());
-  return row('MISSING', 0, 0, kind === '' ? 'NULL' : JSON.stringify(kind));
+  const [, members] = /^\{(\w+)\}$/.exec(kind) ?? [];
+  if (members) return row('MEMBERS', `fields_${members}`);
+  return row('MISSING', kind === '' ? 'NULL' : JSON.stringify(kind));
 }
 
 /** @param {string} route @returns {string[]} */
@@ -312,8 +315,10 @@ function optionsInC() {
     '// Returns the letter of a sampler, or 0 for an unknown name.',
     'char sampler_letter(const char *name, size_t name_bytes);',
     '',
-    '// An HTTP field, its field_kind (component/fields.h), its minimum and maximum, and for a missing feature the only accepted value',
-    ...Object.keys(fields).flatMap(fieldsInC),
+    '// An HTTP field, its field_kind (component/fields.h), and its range, the fields of an object, or the accepted values of a missing feature',
+    ...Object.keys(fields)
+      .filter((name) => !handlerLists.includes(name))
+      .flatMap(fieldsInC),
     '',
     '// The requirements that errors name',
     ...Object.entries(words).map(
