@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "native.h"
-#include "response.h"
+#include "base/json.h"
+#include "server.h"
 #include "shape.h"
 
 // ---- headers ----
@@ -116,7 +116,7 @@ static void put_logprobs(answer *to, choice *from) {
   const details *own = &from->details;
   if (!to->has_logprobs) {
     shape_put(&to->out, ",'logprobs':null");
-  } else if (to->kind == ANSWER_CHAT) {
+  } else if (to->form == &form_chat) {
     shape_put(&to->out, ",'logprobs':{'content':[%j],'refusal':null}", &own->tokens);
   } else {
     const uint32_t index = (uint32_t)(from - to->choices);
@@ -178,7 +178,7 @@ void answer_put_timings(buffer *out, const choice *from) {
 }
 
 static void put_timings(answer *to, const choice *from) {
-  if (to->kind != ANSWER_CHAT) return;
+  if (to->form != &form_chat) return;
   const uint32_t read = from->tokens_prompt - from->tokens_cached;
   const uint32_t more = from->tokens_out > 0 ? from->tokens_out - 1 : 0;
   shape_put(&to->out,
@@ -197,7 +197,7 @@ static void put_timings(answer *to, const choice *from) {
 
 static void begin_chunk(answer *to) {
   buffer_put_text(&to->out, "data: ");
-  open_head(to, to->kind == ANSWER_CHAT ? "chat.completion.chunk" : "text_completion");
+  open_head(to, to->form == &form_chat ? "chat.completion.chunk" : "text_completion");
 }
 
 // Writes the rest of a chunk after the delta or the text. Only the usage of the last chunk has
@@ -215,15 +215,10 @@ static uint32_t index_of(const answer *to, const choice *from) {
   return (uint32_t)(from - to->choices);
 }
 
-void answer_begin_stream(answer *to) {
-  if (to->kind == ANSWER_RESPONSE) {
-    response_begin_stream(to);
-    return;
-  }
-  answer_give(to, "text/event-stream; charset=utf-8");
+static void begin_stream(answer *to) {
   const bool has_logprobs = to->has_logprobs;
   to->has_logprobs = false;
-  for (uint32_t i = 0; to->kind == ANSWER_CHAT && i < to->choice_count; i++) {
+  for (uint32_t i = 0; to->form == &form_chat && i < to->choice_count; i++) {
     begin_chunk(to);
     shape_put(&to->out, "{'index':%u,'delta':{'role':'assistant','content':''}", i);
     end_chunk(to, &to->choices[i], NULL);
@@ -231,17 +226,9 @@ void answer_begin_stream(answer *to) {
   to->has_logprobs = has_logprobs;
 }
 
-void answer_put_delta(answer *to, choice *from, const delta *piece) {
-  if (to->kind == ANSWER_RESPONSE) {
-    response_take_delta(to, from, piece);
-    return;
-  }
-  if (to->kind == ANSWER_NATIVE) {
-    native_put_delta(to, from, piece->content);
-    return;
-  }
+static void put_delta(answer *to, choice *from, const delta *piece) {
   begin_chunk(to);
-  if (to->kind == ANSWER_TEXT) {
+  if (to->form == &form_text) {
     shape_put(&to->out, "{'index':%u,'text':%t", index_of(to, from), piece->content);
   } else {
     json_writer json;
@@ -253,23 +240,14 @@ void answer_put_delta(answer *to, choice *from, const delta *piece) {
   end_chunk(to, from, NULL);
 }
 
-void answer_put_logprobs(answer *to, choice *from) {
+static void put_silence(answer *to, choice *from) {
   const delta none = {.is_call = false};
-  if (to->kind == ANSWER_RESPONSE) {
-    response_take_silence(to, from);
-  } else if (to->kind != ANSWER_NATIVE && to->has_logprobs && from->details.tokens.size_bytes > 0) {
-    answer_put_delta(to, from, &none);
-  }
+  if (to->has_logprobs && from->details.tokens.size_bytes > 0) put_delta(to, from, &none);
 }
 
-void answer_put_end(answer *to, choice *from) {
-  if (to->kind == ANSWER_RESPONSE) return;  // answer_end_stream writes it
-  if (to->kind == ANSWER_NATIVE) {
-    native_put_end(to, from);
-    return;
-  }
+static void put_end(answer *to, choice *from) {
   const bool has_logprobs = to->has_logprobs;
-  const char *empty = to->kind == ANSWER_TEXT ? "'text':''" : "'delta':{}";
+  const char *empty = to->form == &form_text ? "'text':''" : "'delta':{}";
   to->has_logprobs = false;
   begin_chunk(to);
   shape_put(&to->out, "{'index':%u,", index_of(to, from));
@@ -278,13 +256,7 @@ void answer_put_end(answer *to, choice *from) {
   to->has_logprobs = has_logprobs;
 }
 
-void answer_end_stream(answer *to) {
-  to->is_done = true;
-  if (to->kind == ANSWER_RESPONSE) {
-    response_end_stream(to);
-    return;
-  }
-  if (to->kind == ANSWER_NATIVE) return;  // no [DONE] follows
+static void end_stream(answer *to) {
   if (to->includes_usage) {
     begin_chunk(to);
     buffer_put_text(&to->out, "]");
@@ -309,17 +281,8 @@ static void put_message(buffer *out, const choice *from) {
   buffer_put_text(out, from->call_count > 0 ? "]}" : "}");
 }
 
-void answer_put_whole(answer *to) {
-  answer_give_json(to);
-  if (to->kind == ANSWER_RESPONSE) {
-    response_put_whole(to);
-    return;
-  }
-  if (to->kind == ANSWER_NATIVE) {
-    native_put_whole(to);
-    return;
-  }
-  const bool is_chat = to->kind == ANSWER_CHAT;
+static void put_whole(answer *to) {
+  const bool is_chat = to->form == &form_chat;
   open_head(to, is_chat ? "chat.completion" : "text_completion");
   for (uint32_t i = 0; i < to->choice_count; i++) {
     choice *from = &to->choices[i];
@@ -335,3 +298,14 @@ void answer_put_whole(answer *to) {
   put_timings(to, &to->choices[0]);
   buffer_put_text(&to->out, "}");
 }
+
+#define STREAM                                                                                   \
+  .begin = begin_stream, .put_delta = put_delta, .put_silence = put_silence, .put_end = put_end, \
+  .end = end_stream, .put_whole = put_whole
+const answer_form form_chat = {.id = "chatcmpl",
+                               .prompt = "messages",
+                               .constraint = "response_format",
+                               .details = DETAILS_CHAT,
+                               STREAM};
+const answer_form form_text = {
+    .id = "cmpl", .prompt = "prompt", .constraint = "grammar", .details = DETAILS_TEXT, STREAM};

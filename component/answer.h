@@ -8,13 +8,25 @@
 
 typedef struct server server;
 
-typedef enum answer_kind {
-  ANSWER_FIXED,    // does not wait for the engine
-  ANSWER_CHAT,     // of /v1/chat/completions
-  ANSWER_TEXT,     // of /v1/completions
-  ANSWER_NATIVE,   // of /completion and /infill (native.h)
-  ANSWER_RESPONSE  // of /v1/responses: a chat completion in a different format (response.h)
-} answer_kind;
+typedef struct answer answer;
+
+// The format of completions: the fields of their requests, and how their parts are written. NULL:
+// nothing is written.
+typedef struct answer_form {
+  const char *id;                   // the beginning of their ids; NULL: no ids
+  const char *prompt, *constraint;  // the fields with the prompt, and with the form of the output
+  details_form details;
+  void (*begin)(answer *to);  // of a stream
+  void (*put_delta)(answer *to, choice *from, const delta *piece);
+  void (*put_silence)(answer *to, choice *from);  // tokens without text
+  void (*put_end)(answer *to, choice *from);      // of a choice
+  void (*end)(answer *to);                        // of a stream
+  void (*fail)(answer *to, const char *problem);  // a stream; NULL: the error is its last event
+  void (*put_whole)(answer *to);                  // the body of a response that is not streamed
+} answer_form;
+extern const answer_form form_chat, form_text;  // of /v1/chat/completions and /v1/completions
+extern const answer_form form_native;           // of /completion and /infill (native.h)
+extern const answer_form form_response;         // of /v1/responses (response.h)
 
 enum { ANSWER_CHOICES_MAX = 16 };
 
@@ -29,7 +41,7 @@ typedef struct media_job media_job;  // media_jobs.h
 typedef struct response response;    // response.h
 typedef struct native native;        // native.h
 
-typedef struct answer {
+struct answer {
   const server *of;
   struct answer *next;          // in the server's list
   struct answer *next_waiting;  // in the queue for vectors or media
@@ -47,16 +59,15 @@ typedef struct answer {
   // The response body. The sender empties `out`; once is_done is set, nothing is added to it.
   buffer out;
   bool is_done;
-  // The kind of completion that the answer waits for.
-  answer_kind kind;
-  uint32_t route;        // index in the server's list
-  const char *tenant;    // the salt of its key; NULL: no keys are set
-  bool is_generation;    // whether it counts as a generation
-  asked_body *asked;     // NULL: no longer needed
-  embedding *embedding;  // NULL: the answer does not wait for vectors
-  media_job *media;      // NULL: its messages contain only text
-  response *response;    // of ANSWER_RESPONSE
-  native *native;        // of ANSWER_NATIVE
+  const answer_form *form;  // NULL: the answer does not wait for completions
+  uint32_t route;           // index in the server's list
+  const char *tenant;       // the salt of its key; NULL: no keys are set
+  bool is_generation;       // whether it counts as a generation
+  asked_body *asked;        // NULL: no longer needed
+  embedding *embedding;     // NULL: the answer does not wait for vectors
+  media_job *media;         // NULL: its messages contain only text
+  response *response;       // with form_response
+  native *native;           // with form_native
   bool is_streamed, includes_usage, has_logprobs;
   bool has_events;        // for a stream: whether the engine has returned an event
   uint64_t comment_us;    // when the last comment line was added
@@ -73,7 +84,7 @@ typedef struct answer {
   uint64_t begun_us, first_us;  // first_us: when the first token arrived; 0: not yet
   uint64_t tokens_embedded;     // number of tokens processed for vectors
   refusal refused;              // why the request failed; status 0: no failure
-} answer;
+};
 
 // ---- bodies (answer.c) ----
 
@@ -88,13 +99,6 @@ void answer_put_headers(const answer *reply, header_sink sink, void *context);
 // Adds a comment line to a stream that has sent nothing since its headers: clients and proxies time
 // out after a minute.
 void answer_keep_alive(answer *to, uint64_t now_us, uint32_t silence_ms);
-// Write the parts of a stream: its start, a piece, the end of a choice, and its end.
-void answer_begin_stream(answer *to);
-void answer_put_delta(answer *to, choice *from, const delta *piece);
-void answer_put_logprobs(answer *to,
-                         choice *from);  // logprobs of tokens without text
-void answer_put_end(answer *to, choice *from);
-void answer_end_stream(answer *to);
 // Writes the members of llama.cpp's timings, from which its clients show the speed.
 void answer_put_timings(buffer *out, const choice *from);
 // Returns the tokens of an answer: the choices of a prompt share it.
@@ -104,8 +108,6 @@ typedef struct token_usage {
 token_usage answer_usage(const answer *of);
 // Returns the stop string that ended a choice, as JSON; NULL: none did.
 const char *answer_stop_text(const answer *to, const choice *ended);
-// Writes the body of an answer whose choices have all ended.
-void answer_put_whole(answer *to);
 
 // Appends an answer to a queue, and removes it from one; returns false if it was not in the queue.
 void answer_enqueue(answer **queue, answer *to);
@@ -115,8 +117,8 @@ bool answer_dequeue(answer **queue, answer *to);
 
 // Prepares the answer for this number of choices. Returns false if the request was rejected for
 // lack of memory.
-bool generation_prepare(answer *to, answer_kind kind, const wanted *asked, uint32_t choice_count,
-                        refusal *refused);
+bool generation_prepare(answer *to, const answer_form *form, const wanted *asked,
+                        uint32_t choice_count, refusal *refused);
 // Queues a prompt for the next `asked->request.completions` choices, starting at `first`.
 bool generation_submit(answer *to, uint32_t first, const wanted *asked, refusal *refused);
 // Starts the answer. Called once all prompts are submitted.

@@ -168,7 +168,7 @@ static bool take_conversation(const server *of, const body *read, const media_se
                        : take_media(of, read, media, chat, refused);
 }
 
-bool chat_begin_as(server *of, body *read, answer_kind kind, answer *to, refusal *refused) {
+bool chat_begin_as(server *of, body *read, const answer_form *form, answer *to, refusal *refused) {
   conversation chat = {0};
   const uint32_t messages = body_field(read, "messages");
   const bool is_first = to->media == NULL;  // otherwise the media are already encoded
@@ -180,7 +180,7 @@ bool chat_begin_as(server *of, body *read, answer_kind kind, answer *to, refusal
     media_wait(of, to);
   } else if (has_begun) {
     has_begun =
-        generation_prepare(to, kind, &chat.asked, chat.asked.request.completions, refused) &&
+        generation_prepare(to, form, &chat.asked, chat.asked.request.completions, refused) &&
         generation_submit(to, 0, &chat.asked, refused);
   }
   buffer_free(&chat.json);
@@ -189,5 +189,5 @@ bool chat_begin_as(server *of, body *read, answer_kind kind, answer *to, refusal
 }
 
 bool chat_begin(server *of, body *read, answer *to, refusal *refused) {
-  return chat_begin_as(of, read, ANSWER_CHAT, to, refused);
+  return chat_begin_as(of, read, &form_chat, to, refused);
 }

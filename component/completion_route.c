@@ -82,7 +82,7 @@ bool completion_begin(server *of, body *read, answer *to, refusal *refused) {
     return refuse(refused, REFUSE_CHOICES(count > 1 ? "prompt" : "n"),
                   (unsigned)ANSWER_CHOICES_MAX);
   }
-  if (!generation_prepare(to, ANSWER_TEXT, &asked, count * n, refused)) return false;
+  if (!generation_prepare(to, &form_text, &asked, count * n, refused)) return false;
   for (uint32_t i = 0; i < count; i++) {
     if (!submit_prompt(of, &prompts[i], i * n, &asked, parts, to, refused)) return false;
   }

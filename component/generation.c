@@ -9,15 +9,13 @@
 #include "response.h"
 #include "shape.h"
 
-bool generation_prepare(answer *to, answer_kind kind, const wanted *asked, uint32_t choice_count,
-                        refusal *refused) {
+bool generation_prepare(answer *to, const answer_form *form, const wanted *asked,
+                        uint32_t choice_count, refusal *refused) {
   char name[RANDOM_NAME_BYTES];
   random_name(name);
-  if (kind != ANSWER_NATIVE) {
-    snprintf(to->id, sizeof to->id, "%s-%s", kind == ANSWER_CHAT ? "chatcmpl" : "cmpl", name);
-  }
-  to->kind = kind;
-  to->details_form = kind == ANSWER_TEXT ? DETAILS_TEXT : DETAILS_CHAT;
+  if (form->id != NULL) snprintf(to->id, sizeof to->id, "%s-%s", form->id, name);
+  to->form = form;
+  to->details_form = form->details;
   to->created_s = (int64_t)time(NULL);
   to->is_streamed = asked->is_streamed;
   to->includes_usage = asked->includes_usage;
@@ -36,22 +34,11 @@ bool generation_prepare(answer *to, answer_kind kind, const wanted *asked, uint3
   return true;
 }
 
-// Returns the name of the field with the prompt, and of the field that constrains the output.
-static const char *text_field(const answer *of) {
-  if (of->kind == ANSWER_RESPONSE) return "input";
-  return of->kind == ANSWER_CHAT ? "messages" : "prompt";
-}
-
-static const char *format_field(const answer *of) {
-  if (of->kind == ANSWER_RESPONSE) return "text";
-  return of->kind == ANSWER_CHAT ? "response_format" : "grammar";
-}
-
 bool generation_submit(answer *to, uint32_t first, const wanted *asked, refusal *refused) {
   uint32_t id;
   wick_error error;
   if (wick_request_submit(to->of->engine, &asked->request, &id, &error) != WICK_OK) {
-    return refuse_error(refused, &error, text_field(to), format_field(to));
+    return refuse_error(refused, &error, to->form->prompt, to->form->constraint);
   }
   for (uint32_t i = 0; i < asked->request.completions; i++) {
     to->choices[first + i].request = id + i;
@@ -62,12 +49,21 @@ bool generation_submit(answer *to, uint32_t first, const wanted *asked, refusal 
   return true;
 }
 
+// Writes the end of an answer whose choices have all ended.
+static void finish(answer *to) {
+  if (!to->sends_pieces) answer_give_json(to);
+  to->is_done = true;
+  void (*put)(answer *) = to->sends_pieces ? to->form->end : to->form->put_whole;
+  if (put != NULL) put(to);
+}
+
 void generation_start(answer *to) {
   to->status = 200;
   to->content_type = "application/json";
-  to->sends_pieces = to->is_streamed || (to->kind == ANSWER_RESPONSE && to->has_logprobs);
-  if (to->is_streamed) answer_begin_stream(to);
-  if (to->choices_open == 0) answer_put_whole(to);  // only echoes
+  to->sends_pieces = to->is_streamed || (to->form == &form_response && to->has_logprobs);
+  if (to->is_streamed) answer_give(to, "text/event-stream; charset=utf-8");
+  if (to->is_streamed && to->form->begin != NULL) to->form->begin(to);
+  if (to->choices_open == 0) finish(to);  // only echoes
 }
 
 // ---- events ----
@@ -92,8 +88,8 @@ static void fail(answer *to, const refusal *failure) {
   }
   to->is_done = true;
   to->refused = *failure;
-  if (to->kind == ANSWER_RESPONSE) {
-    response_fail_stream(to, failure->message);
+  if (to->form->fail != NULL) {
+    to->form->fail(to, failure->message);
     return;
   }
   buffer_put_text(&to->out, "data: ");
@@ -101,8 +97,9 @@ static void fail(answer *to, const refusal *failure) {
   buffer_put_text(&to->out, "\n\n");
 }
 
-static void stream_delta(void *to, choice *from, const delta *piece) {
-  answer_put_delta(to, from, piece);
+static void stream_delta(void *context, choice *from, const delta *piece) {
+  answer *to = context;
+  to->form->put_delta(to, from, piece);
 }
 
 static void end_choice(choice *ended, const wick_event *event) {
@@ -140,15 +137,15 @@ static void take_piece(answer *to, choice *from, const wick_event *event) {
   if (has_token && to->native != NULL) native_take_token(to, from, event->token);
   if (is_done) end_choice(from, event);
   choice_read(from, event, to->sends_pieces ? stream_delta : choice_keep, to);
-  if (to->sends_pieces) answer_put_logprobs(to, from);
+  if (to->sends_pieces && to->form->put_silence != NULL) to->form->put_silence(to, from);
   if (is_done) to->choices_open--;
-  if (is_done && to->sends_pieces) answer_put_end(to, from);
+  if (is_done && to->sends_pieces && to->form->put_end != NULL) to->form->put_end(to, from);
   if (to->out.has_failed || from->content.has_failed) {
     refusal failure = {0};
     refuse_memory(&failure, "the answer");
     fail(to, &failure);
   } else if (to->choices_open == 0) {
-    (to->sends_pieces ? answer_end_stream : answer_put_whole)(to);
+    finish(to);
   }
 }
 
@@ -166,7 +163,7 @@ static void take_echo(answer *to, choice *from, const wick_event *event) {
            "prompt does not fit in the context: %u tokens too many", from->echo_left);
     fail(to, &refused);
   } else if (to->choices_open == 0) {
-    answer_put_whole(to);
+    finish(to);
   }
 }
 

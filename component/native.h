@@ -18,10 +18,5 @@ struct native {
 bool native_make(answer *to, refusal *refused);
 void native_free(answer *to);
 void native_take_token(answer *to, const choice *from, int32_t token);
-// Write an event of a stream: a piece of text, or the end of a choice.
-void native_put_delta(answer *to, choice *from, wick_text text);
-void native_put_end(answer *to, choice *from);
-// Writes the body of a response that is not streamed.
-void native_put_whole(answer *to);
 
 #endif

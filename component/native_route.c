@@ -216,7 +216,7 @@ static bool submit(server *of, body *read, prompt *one, uint32_t index, wanted *
 
 static bool prepare(server *of, body *read, const wanted *asked, const biases *given,
                     uint32_t count, answer *to, refusal *refused) {
-  if (!generation_prepare(to, ANSWER_NATIVE, asked, count, refused) || !native_make(to, refused)) {
+  if (!generation_prepare(to, &form_native, asked, count, refused) || !native_make(to, refused)) {
     return false;
   }
   native *held = to->native;

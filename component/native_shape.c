@@ -111,7 +111,7 @@ static bool put_picked(const buffer *whole, const buffer *names, buffer *out) {
 }
 
 // Writes the requested members of the response for a choice that has ended.
-static void put_end(answer *to, choice *from, wick_text content) {
+static void put_picked_end(answer *to, choice *from, wick_text content) {
   buffer whole = {0};
   if (to->native->fields.size_bytes == 0) {
     put_ended(to, from, content, &to->out);
@@ -127,7 +127,8 @@ static void put_end(answer *to, choice *from, wick_text content) {
 
 // ---- streams ----
 
-void native_put_delta(answer *to, choice *from, wick_text text) {
+static void put_delta(answer *to, choice *from, const delta *piece) {
+  const wick_text text = piece->content;
   native *held = to->native;
   const uint32_t index = index_of(to, from);
   held->has_lines[index] = held->has_lines[index] || has_line(text);
@@ -138,21 +139,28 @@ void native_put_delta(answer *to, choice *from, wick_text text) {
   buffer_clear(&held->tokens[index]);
 }
 
-void native_put_end(answer *to, choice *from) {
+static void put_end(answer *to, choice *from) {
   buffer_put_text(&to->out, "data: ");
-  put_end(to, from, (wick_text){"", 0});
+  put_picked_end(to, from, (wick_text){"", 0});
   buffer_put_text(&to->out, "\n\n");
 }
 
 // ---- responses that are not streamed ----
 
-void native_put_whole(answer *to) {
+static void put_whole(answer *to) {
   const bool is_list = to->choice_count > 1;
   if (is_list) buffer_put_text(&to->out, "[");
   for (uint32_t i = 0; i < to->choice_count; i++) {
     choice *from = &to->choices[i];
     if (i > 0) buffer_put_text(&to->out, ",");
-    put_end(to, from, (wick_text){from->content.bytes, from->content.size_bytes});
+    put_picked_end(to, from, (wick_text){from->content.bytes, from->content.size_bytes});
   }
   if (is_list) buffer_put_text(&to->out, "]");
 }
+
+// No [DONE] follows a stream.
+const answer_form form_native = {.prompt = "prompt",
+                                 .constraint = "grammar",
+                                 .put_delta = put_delta,
+                                 .put_end = put_end,
+                                 .put_whole = put_whole};

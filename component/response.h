@@ -44,15 +44,6 @@ const char *response_status(const answer *of);
 // Writes the body of a response that is not streamed.
 void response_put_whole(answer *to);
 
-// ---- events (response_events.c): with `stream`; otherwise only the items ----
-
-void response_begin_stream(answer *to);
-void response_take_delta(answer *to, choice *from, const delta *piece);
-// Adds a token without text.
-void response_take_silence(answer *to, choice *from);
-void response_end_stream(answer *to);
-void response_fail_stream(answer *to, const char *problem);
-
 // ---- the input (response_input.c) ----
 
 // Writes the messages of a checked body as items of a JSON array.

@@ -144,13 +144,12 @@ static void write_call(answer *to, const delta *piece) {
 
 // ---- the stages of a response ----
 
-void response_begin_stream(answer *to) {
-  answer_give(to, "text/event-stream; charset=utf-8");
+static void begin_stream(answer *to) {
   emit_response(to, "response.created", "in_progress", NULL);
   emit_response(to, "response.in_progress", "in_progress", NULL);
 }
 
-void response_take_delta(answer *to, choice *from, const delta *piece) {
+static void take_delta(answer *to, choice *from, const delta *piece) {
   static const buffer none;
   if (piece->reasoning.size_bytes > 0) write_text(to, ITEM_REASONING, piece->reasoning, &none);
   if (piece->content.size_bytes > 0) {
@@ -161,12 +160,12 @@ void response_take_delta(answer *to, choice *from, const delta *piece) {
 }
 
 // Reasoning and calls are followed by their tags, which do not belong to any text.
-void response_take_silence(answer *to, choice *from) {
+static void take_silence(answer *to, choice *from) {
   const response_item *item = last_item(to);
   if (item != NULL && item->kind != ITEM_MESSAGE) details_clear(&from->details);
 }
 
-void response_end_stream(answer *to) {
+static void end_stream(answer *to) {
   if (to->response->count == 0) text_item(to, ITEM_MESSAGE);
   if (to->response->count == 0) return;  // out of memory
   const bool has_called = strcmp(choice_finish(&to->choices[0]), "tool_calls") == 0;
@@ -181,6 +180,17 @@ void response_end_stream(answer *to) {
   answer_give(to, "application/json");
 }
 
-void response_fail_stream(answer *to, const char *problem) {
+static void fail_stream(answer *to, const char *problem) {
   emit_response(to, "response.failed", "failed", problem);
 }
+
+// The end of the stream ends its only choice, too. Without `stream`, no events are written.
+const answer_form form_response = {.id = "cmpl",
+                                   .prompt = "input",
+                                   .constraint = "text",
+                                   .begin = begin_stream,
+                                   .put_delta = take_delta,
+                                   .put_silence = take_silence,
+                                   .end = end_stream,
+                                   .fail = fail_stream,
+                                   .put_whole = response_put_whole};

@@ -219,7 +219,7 @@ bool responses_begin(server *of, body *read, answer *to, refusal *refused) {
     body chat;
     report_ignored(read, to);
     has_begun = body_read(&chat, made.out.bytes, made.out.size_bytes - 1, refused) &&
-                chat_begin_as(of, &chat, ANSWER_RESPONSE, to, refused);
+                chat_begin_as(of, &chat, &form_response, to, refused);
     body_end(&chat);
   }
   buffer_free(&made.out);

@@ -73,8 +73,8 @@ bool server_has_cancelled(const server *of);
   bool name##_begin(server *of, body *read, answer *to, refusal *refused);
 BODY_ROUTES(ROUTE)
 #undef ROUTE
-// Like chat_begin, with an answer in the format of `kind`.
-bool chat_begin_as(server *of, body *read, answer_kind kind, answer *to, refusal *refused);
+// Like chat_begin, with an answer of this form.
+bool chat_begin_as(server *of, body *read, const answer_form *form, answer *to, refusal *refused);
 bool give_props(const server *of, const http_request *request, answer *to, refusal *refused);
 
 // ---- vectors (embedding_jobs.c) ----

@@ -198,7 +198,7 @@ export const variablesOf = (reasons, own) =>
  * @returns {Promise<any>} the completion, or its chunks
  */
 export function requestChat(engine, wanted, { signal, salt, adapters }) {
-  const body = { ...wanted, adapters, salt: saltWithin(salt, wanted.salt) };
+  const body = { ...wanted, salt: saltWithin(salt, wanted.salt), ...(adapters && { adapters }) };
   return engine.chat.completions.create(/** @type {any} */ (body), { signal });
 }
 
