@@ -2,13 +2,8 @@
 // and reports unsupported features by name.
 
 import { argumentError, WickError } from '../base/errors.js';
-import {
-  GRAMMAR_CHOICE,
-  GRAMMAR_GBNF,
-  GRAMMAR_JSON_SCHEMA,
-  GRAMMAR_REGEX,
-} from '../wasm/layout.js';
-import { checkObject, shown } from './option_checks.js';
+import * as layout from '../wasm/layout.js';
+import { checkObject, checkText, shown } from './option_checks.js';
 
 /** @typedef {import('../index.js').GrammarOptions} GrammarOptions */
 /** @typedef {{kind: number, text: string, begun?: string | Uint8Array, isWhole?: boolean}} Grammar wick_grammar */
@@ -59,18 +54,18 @@ function schemaText(schema) {
 /** @type {Record<keyof GrammarOptions, (value: any) => Grammar>} */
 const readers = {
   grammar(text) {
-    if (typeof text === 'string') return { kind: GRAMMAR_GBNF, text };
+    if (typeof text === 'string') return { kind: layout.GRAMMAR_GBNF, text };
     throw argumentError(`grammar must be a GBNF string, not ${shown(text)}`);
   },
   jsonSchema(schema) {
-    if (typeof schema === 'string') return { kind: GRAMMAR_JSON_SCHEMA, text: schema };
+    if (typeof schema === 'string') return { kind: layout.GRAMMAR_JSON_SCHEMA, text: schema };
     const isSchema =
       typeof schema === 'boolean' || (typeof schema === 'object' && !Array.isArray(schema));
-    if (isSchema) return { kind: GRAMMAR_JSON_SCHEMA, text: schemaText(schema) };
+    if (isSchema) return { kind: layout.GRAMMAR_JSON_SCHEMA, text: schemaText(schema) };
     throw argumentError(`jsonSchema must be a schema or its JSON, not ${shown(schema)}`);
   },
   regex(pattern) {
-    if (typeof pattern === 'string') return { kind: GRAMMAR_REGEX, text: pattern };
+    if (typeof pattern === 'string') return { kind: layout.GRAMMAR_REGEX, text: pattern };
     if (!(pattern instanceof RegExp)) {
       throw argumentError(
         `regex must be a regular expression or its source, not ${shown(pattern)}`,
@@ -78,11 +73,11 @@ const readers = {
     }
     const flag = /[^dguvy]/.exec(pattern.flags)?.[0];
     if (flag) throw new WickError('UNSUPPORTED', `regex: the flag ${flag} is not supported`);
-    return { kind: GRAMMAR_REGEX, text: pattern.source };
+    return { kind: layout.GRAMMAR_REGEX, text: pattern.source };
   },
   choices(texts) {
     if (Array.isArray(texts) && texts.length > 0 && texts.every((one) => typeof one === 'string'))
-      return { kind: GRAMMAR_CHOICE, text: JSON.stringify(texts) };
+      return { kind: layout.GRAMMAR_CHOICE, text: JSON.stringify(texts) };
     throw argumentError('choices must be an array of at least one string');
   },
 };
@@ -132,9 +127,7 @@ const formats = {
     }
     const place = 'response_format.json_schema';
     checkMembers(place, asked, ['name', 'schema', 'strict', 'description']);
-    if (typeof (asked.name ?? '') !== 'string') {
-      throw argumentError(`${place}.name must be a string, not ${shown(asked.name)}`);
-    }
+    checkText(`${place}.name`, asked.name ?? '');
     return { jsonSchema: schema };
   },
 };

@@ -1,40 +1,19 @@
 // js/wasm/adapter_table.js — an engine's adapters by name; web/exports.c identifies them by numbers.
 
 import { WickError } from '../base/errors.js';
-import {
-  ADAPTER_BYTES,
-  ADAPTER_ID,
-  ADAPTER_IS_COMPLETE,
-  ADAPTER_RANK,
-  ADAPTER_TENSORS,
-  ADAPTER_USE_ADAPTER,
-  ADAPTER_USE_FIELDS,
-  ADAPTER_USE_KINDS,
-  ADAPTER_USE_SCALE_FLOAT,
-  ADAPTER_USERS,
-} from './layout.js';
+import * as layout from './layout.js';
 
 /** The size of the pieces that are copied into the module. */
 const PIECE_BYTES = 262144;
 
 /** @typedef {{name: string, scale: number}} AdapterUse */
-/**
- * The parts of the engine that the table needs: its functions, whose first argument is the handle;
- * memory for one call; and a status that is thrown as an error.
- * @typedef {object} Engine
- * @property {(name: string, ...args: number[]) => number} run
- * @property {(use: (passed: import('./heap.js').Passed) => void) => void} pass
- * @property {(place: number) => number} number returns the result at an index
- * @property {(status: number) => void} check
- * @property {() => boolean} wantsExtras
- */
 
 export class AdapterTable {
   #engine;
   /** @type {Map<string, number>} */
   #numbers = new Map();
 
-  /** @param {Engine} engine */
+  /** @param {import('./native_engine.js').Tools} engine */
   constructor(engine) {
     this.#engine = engine;
   }
@@ -104,27 +83,19 @@ export class AdapterTable {
     const found = [];
     for (let index = 0; ; index++) {
       const alpha = this.#engine.run('adapter_get', index);
-      const number = this.#engine.number;
-      if (number(ADAPTER_ID) === 0) return found;
-      if (number(ADAPTER_IS_COMPLETE) === 0) continue;
-      found.push({
-        name: names.get(number(ADAPTER_ID)) ?? '',
-        tensors: number(ADAPTER_TENSORS),
-        rank: number(ADAPTER_RANK),
-        alpha: alpha === 0 ? null : alpha,
-        users: number(ADAPTER_USERS),
-        bytes: number(ADAPTER_BYTES),
-      });
+      const { id, tensors, rank, users, bytes, isComplete } = this.#engine.heap.results(
+        layout.ADAPTER,
+      );
+      if (id === 0) return found;
+      if (!isComplete) continue;
+      const name = names.get(id) ?? '';
+      found.push({ name, tensors, rank, alpha: alpha === 0 ? null : alpha, users, bytes });
     }
   }
 
   /** @param {AdapterUse[]} uses @param {import('./heap.js').Passed} passed @returns {number} the address of an array of wick_adapter_use */
   pass(uses, passed) {
-    const words = new Float64Array(uses.length * ADAPTER_USE_FIELDS);
-    for (const [index, { name, scale }] of uses.entries()) {
-      words[index * ADAPTER_USE_FIELDS + ADAPTER_USE_ADAPTER] = this.#numberOf(name);
-      words[index * ADAPTER_USE_FIELDS + ADAPTER_USE_SCALE_FLOAT] = scale;
-    }
-    return passed.record(words, ADAPTER_USE_KINDS);
+    const words = uses.flatMap(({ name, scale }) => [this.#numberOf(name), scale]);
+    return passed.record(words, layout.ADAPTER_USE_KINDS);
   }
 }

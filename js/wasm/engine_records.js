@@ -107,111 +107,93 @@ export const kvTypes = {
 /** @typedef {import('./adapter_table.js').AdapterTable} AdapterTable */
 
 /**
- * @param {Float64Array} words of a record
- * @param {number} field receives the text's address; the next field receives its size in bytes
- * @param {string | Uint8Array | undefined} text
- * @param {Passed} passed
+ * @template {string} List
+ * @param {List} list the names of the record's fields (layout.js)
+ * @param {{[Name in import('./heap.js').NamesOf<List>]?: unknown}} values numbers and booleans, or lists of numbers; fields
+ *   with other values are 0
+ * @returns {number[]} the words of the record
  */
-export function putText(words, field, text, passed) {
-  const { address, sizeBytes } = passed.text(text ?? '');
-  words[field] = address;
-  words[field + 1] = sizeBytes;
+export function wordsOf(list, values) {
+  return list.split(' ').flatMap((field) => {
+    const [name, count = 1] = field.split(':');
+    const value = /** @type {any} */ (values)[name];
+    const isSingle = typeof value === 'number' || typeof value === 'boolean';
+    const words = Array.isArray(value) ? value : [isSingle ? Number(value) : 0];
+    return Array.from({ length: Number(count) }, (_, index) => words[index] ?? 0);
+  });
 }
 
-/** @param {NativeConfig} config @param {Passed} passed @returns {Float64Array} a web_config */
+/** @param {string | Uint8Array | undefined} text @param {Passed} passed @returns {number[]} its address and its size in bytes */
+export function passText(text, passed) {
+  const { address, sizeBytes } = passed.text(text ?? '');
+  return [address, sizeBytes];
+}
+
+/** @param {NativeConfig} config @param {Passed} passed @returns {number[]} a web_config */
 export function configWords(config, passed) {
-  const words = new Float64Array(layout.CONFIG_FIELDS);
-  words[layout.CONFIG_MEMORY_BYTES_MAX_LOW] = config.memoryLimit % 2 ** 32;
-  words[layout.CONFIG_MEMORY_BYTES_MAX_HIGH] = Math.floor(config.memoryLimit / 2 ** 32);
+  const { memoryLimit, preTokenizer } = config;
   const numbers = Object.entries(engineNumbers).map(([name, { byDefault }]) =>
     Number(config[/** @type {keyof TableConfig} */ (name)] ?? byDefault),
   );
   const flags = Object.entries(engineFlags).map(([name, opposite]) =>
     Number(config[/** @type {keyof TableConfig} */ (opposite || name)] ?? false),
   );
-  words.set([...numbers, ...flags], layout.CONFIG_CONTEXT_TOKENS);
-  words[layout.CONFIG_THREADS] = config.threads;
-  words[layout.CONFIG_K_TYPE] = kvTypes[config.kType];
-  words[layout.CONFIG_V_TYPE] = kvTypes[config.vType];
-  words[layout.CONFIG_TIMER_GRAIN_US] = config.timerGrainUs ?? 0;
-  words[layout.CONFIG_CHOOSE_THREADS] = Number(config.chooseThreads ?? false);
-  words[layout.CONFIG_SWAP] = config.swap ?? 0;
-  words[layout.CONFIG_MEDIA_LIKE_LLAMA_CPP] = Number(config.mediaLikeLlamaCpp ?? false);
-  words[layout.CONFIG_TABLES] = tablePlaces[config.tables ?? 'inside'];
-  if (config.preTokenizer) {
-    putText(words, layout.CONFIG_PRE_TOKENIZER, config.preTokenizer, passed);
-  }
-  return words;
+  return wordsOf(layout.CONFIG, {
+    ...config,
+    memoryBytesMaxLow: [memoryLimit % 2 ** 32, Math.floor(memoryLimit / 2 ** 32)],
+    contextTokens: [...numbers, ...flags],
+    kType: kvTypes[config.kType],
+    vType: kvTypes[config.vType],
+    tables: tablePlaces[config.tables ?? 'inside'],
+    preTokenizer: preTokenizer && passText(preTokenizer, passed),
+  });
 }
 
 /**
  * @param {NativeRequest} request
  * @param {Passed} passed allocates the arrays and strings that the record points to
  * @param {AdapterTable} adapters
- * @returns {Float64Array} a web_request
+ * @returns {number[]} a web_request
  */
 export function requestWords(request, passed, adapters) {
-  const words = new Float64Array(layout.REQUEST_FIELDS);
-  passPrompt(words, request, passed);
-  words[layout.REQUEST_SAMPLING] = passSampling(request, passed);
-  passStops(words, request, passed);
-  const { forced, drop, grammar, thinkingBudgetTokens = -1 } = request;
-  words[layout.REQUEST_MAX_TOKENS] = request.maxTokens;
-  words[layout.REQUEST_FLAGS] = flags.reduce(
-    (bits, name, bit) => bits | (Number(request[name] ?? false) << bit),
-    0,
-  );
-  words[layout.REQUEST_ASKS_HOST] = Number(request.asksHost ?? false);
-  words[layout.REQUEST_SESSION] = request.session ?? 0;
-  words[layout.REQUEST_PREFILL_ONLY] = Number(request.prefillOnly ?? false);
-  words[layout.REQUEST_DROP_FIRST] = drop?.[0] ?? 0;
-  words[layout.REQUEST_DROP_LAST] = drop?.[1] ?? 0;
-  words[layout.REQUEST_PRIORITY] = request.priority;
-  words[layout.REQUEST_PASSES_WAITED] = request.passesWaited ?? 0;
-  words[layout.REQUEST_COMPLETIONS] = request.completions ?? 1;
-  words[layout.REQUEST_SPECULATION] =
-    request.speculation === 'always' ? 2 : Number(!request.speculation);
-  if (forced?.length) {
-    words[layout.REQUEST_FORCED] = passed.ints(forced);
-    words[layout.REQUEST_FORCED_COUNT] = forced.length;
-  }
-  if (thinkingBudgetTokens >= 0) {
-    words[layout.REQUEST_LIMITS_REASONING] = 1;
-    words[layout.REQUEST_REASONING_TOKENS] = thinkingBudgetTokens;
-    putText(words, layout.REQUEST_REASONING_ENDING, request.reasoningEnding, passed);
-  }
-  if (request.conversation) passConversation(words, request, passed);
-  if (request.adapters?.length) {
-    words[layout.REQUEST_ADAPTERS] = adapters.pass(request.adapters, passed);
-    words[layout.REQUEST_ADAPTER_COUNT] = request.adapters.length;
-  }
-  if (grammar) {
-    words[layout.REQUEST_GRAMMAR_KIND] = grammar.kind;
-    putText(words, layout.REQUEST_GRAMMAR, grammar.text, passed);
-    putText(words, layout.REQUEST_GRAMMAR_BEGUN, grammar.begun, passed);
-  }
-  return words;
+  const { stop, forced, grammar, thinkingBudgetTokens = -1, adapters: uses } = request;
+  return wordsOf(layout.REQUEST, {
+    ...request,
+    ...passPrompt(request, passed),
+    sampling: passSampling(request, passed),
+    stops: stop.length > 0 && passTexts(stop, passed),
+    flags: flags.reduce((bits, name, bit) => bits | (Number(request[name] ?? false) << bit), 0),
+    dropFirst: request.drop,
+    completions: request.completions ?? 1,
+    speculation: request.speculation === 'always' ? 2 : !request.speculation,
+    forced: forced?.length && [passed.ints(forced), forced.length],
+    ...(thinkingBudgetTokens >= 0 && {
+      limitsReasoning: true,
+      reasoningTokens: thinkingBudgetTokens,
+      reasoningEnding: passText(request.reasoningEnding, passed),
+    }),
+    ...(request.conversation && passConversation(request.conversation, grammar, passed)),
+    adapters: uses?.length && [adapters.pass(uses, passed), uses.length],
+    grammarKind: grammar?.kind,
+    grammar: grammar && passText(grammar.text, passed),
+    grammarBegun: grammar && passText(grammar.begun, passed),
+  });
 }
 
 /** @param {NativeChat} chat @param {Passed} passed @returns {number} the address of a web_chat */
-export function passChat({ json, nowS, parseSpecial, prefix }, passed) {
-  const words = new Float64Array(layout.CHAT_FIELDS);
-  putText(words, layout.CHAT_JSON, json, passed);
-  putText(words, layout.CHAT_PREFIX, prefix, passed);
-  words[layout.CHAT_NOW_S] = nowS;
-  words[layout.CHAT_PARSE_SPECIAL] = Number(parseSpecial ?? false);
-  return passed.record(words, layout.CHAT_KINDS);
+export function passChat(chat, passed) {
+  const [json, prefix] = [chat.json, chat.prefix].map((text) => passText(text, passed));
+  return passed.record(wordsOf(layout.CHAT, { ...chat, json, prefix }), layout.CHAT_KINDS);
 }
 
-/** @param {Float64Array} words @param {NativeRequest} request @param {Passed} passed */
-function passConversation(words, { conversation, grammar }, passed) {
-  const { toolChoice, oneCall, ...chat } = /** @type {NativeConversation} */ (conversation);
-  words[layout.REQUEST_CHAT] = passChat(chat, passed);
+/** @param {NativeConversation} conversation @param {NativeRequest['grammar']} grammar @param {Passed} passed @returns {object} fields of a web_request */
+const passConversation = ({ toolChoice, oneCall, ...chat }, grammar, passed) => ({
+  chat: passChat(chat, passed),
   // the template may have variables named tools and tool_choice
-  putText(words, layout.REQUEST_TOOL_CHOICE, toolChoice ?? '"none"', passed);
-  words[layout.REQUEST_ONE_CALL] = Number(oneCall ?? false);
-  words[layout.REQUEST_IS_GRAMMAR_WHOLE] = Number(grammar?.isWhole ?? false);
-}
+  toolChoice: passText(toolChoice ?? '"none"', passed),
+  oneCall,
+  isGrammarWhole: grammar?.isWhole,
+});
 
 /** The names of the pooling types, in the order of wick_pooling. */
 export const poolings = /** @type {const} */ (['model', 'none', 'mean', 'cls', 'last', 'rank']);
@@ -231,107 +213,68 @@ export const poolings = /** @type {const} */ (['model', 'none', 'mean', 'cls', '
  * @param {NativeEmbed} request
  * @param {Passed} passed
  * @param {AdapterTable} adapters
- * @returns {Float64Array} a web_embed
+ * @returns {number[]} a web_embed
  */
 export function embedWords(request, passed, adapters) {
-  const { texts, pooling, dimensions, normalize, truncate } = request;
-  const items = new Float64Array(texts.length * layout.EMBED_TEXT_FIELDS);
-  for (const [index, text] of texts.entries()) {
-    passEmbedded(items.subarray(index * layout.EMBED_TEXT_FIELDS), text, passed);
-  }
-  const words = new Float64Array(layout.EMBED_FIELDS);
-  words[layout.EMBED_TEXTS] = passed.record(items, layout.EMBED_TEXT_KINDS);
-  words[layout.EMBED_TEXT_COUNT] = texts.length;
-  words[layout.EMBED_POOLING] = poolings.indexOf(pooling);
-  words[layout.EMBED_DIMENSIONS] = dimensions;
-  words[layout.EMBED_NORMALIZES] = Number(normalize);
-  words[layout.EMBED_TRUNCATES] = Number(truncate);
-  if (request.adapters?.length) {
-    words[layout.EMBED_ADAPTERS] = adapters.pass(request.adapters, passed);
-    words[layout.EMBED_ADAPTER_COUNT] = request.adapters.length;
-  }
-  return words;
+  const { texts, pooling, dimensions, normalize, truncate, adapters: uses } = request;
+  const items = texts.flatMap((text) => passEmbedded(text, passed));
+  return wordsOf(layout.EMBED, {
+    texts: [passed.record(items, layout.EMBED_TEXT_KINDS), texts.length],
+    pooling: poolings.indexOf(pooling),
+    dimensions,
+    normalizes: normalize,
+    truncates: truncate,
+    adapters: uses?.length && [adapters.pass(uses, passed), uses.length],
+  });
 }
 
-/** @param {Float64Array} item @param {NativeEmbed['texts'][number]} text @param {Passed} passed */
-function passEmbedded(item, text, passed) {
+/** @param {NativeEmbed['texts'][number]} text @param {Passed} passed @returns {number[]} a wick_embed_text */
+function passEmbedded(text, passed) {
   if (typeof text !== 'string' && typeof text[0] === 'number') {
-    item[layout.EMBED_TEXT_TOKENS] = passed.ints(/** @type {number[]} */ (text));
-    item[layout.EMBED_TEXT_TOKEN_COUNT] = text.length;
-    return;
+    const ids = passed.ints(/** @type {number[]} */ (text));
+    return wordsOf(layout.EMBED_TEXT, { tokens: [ids, text.length] });
   }
   const [first, second] = /** @type {string[]} */ (typeof text === 'string' ? [text] : text);
-  putText(item, layout.EMBED_TEXT_TEXT, first, passed);
-  if (second !== undefined) putText(item, layout.EMBED_TEXT_DOCUMENT, second, passed);
+  return wordsOf(layout.EMBED_TEXT, {
+    text: passText(first, passed),
+    document: second !== undefined && passText(second, passed),
+  });
 }
 
-/** @param {Float64Array} words @param {NativeRequest} request @param {Passed} passed */
-function passPrompt(words, { prompt, tokenizeFlags, salt }, passed) {
-  if (typeof prompt === 'string') {
-    putText(words, layout.REQUEST_TEXT, prompt, passed);
-  } else if (prompt.length > 0) {
-    words[layout.REQUEST_TOKENS] = passed.ints(prompt);
-    words[layout.REQUEST_TOKEN_COUNT] = prompt.length;
-  }
-  words[layout.REQUEST_TOKENIZE_FLAGS] = tokenizeFlags;
-  if (salt) putText(words, layout.REQUEST_SALT, salt, passed);
-}
+/** @param {NativeRequest} request @param {Passed} passed @returns {object} fields of a web_request */
+const passPrompt = ({ prompt, salt }, passed) => ({
+  ...(typeof prompt === 'string' && { text: passText(prompt, passed) }),
+  ...(typeof prompt !== 'string' &&
+    prompt.length > 0 && { tokens: [passed.ints(prompt), prompt.length] }),
+  salt: salt && passText(salt, passed),
+});
 
 /** @param {NativeRequest} request @param {Passed} passed @returns {number} the address of a wick_sampling */
 function passSampling(request, passed) {
-  const words = new Float64Array(layout.SAMPLING_FIELDS);
-  for (const [index, [name, { byDefault }]] of numbers.entries()) {
-    words[layout.SAMPLING_TEMPERATURE_FLOAT + index] = request[name] ?? byDefault; // -1 becomes WICK_LAST_CONTEXT
-  }
-  words[layout.SAMPLING_SEED] = Number(request.seed & 0xffffffffn);
-  words[layout.SAMPLING_SEED + 1] = Number((request.seed >> 32n) & 0xffffffffn);
-  words[layout.SAMPLING_LOGPROB] = Number(request.logprob);
-  words[layout.SAMPLING_LOGPROBS] = request.logprobs;
-  const { samplers, drySequenceBreakers: breakers, logitBias } = request;
-  if (samplers !== undefined) words[layout.SAMPLING_SAMPLERS] = passed.text(samplers).address;
-  if (breakers) {
-    const { texts, sizes } = passTexts(breakers, passed);
-    words[layout.SAMPLING_DRY_SEQUENCE_BREAKERS] = texts;
-    words[layout.SAMPLING_DRY_BREAKER_BYTES] = sizes;
-    words[layout.SAMPLING_DRY_BREAKER_COUNT] = breakers.length;
-  }
-  if (logitBias.length > 0) {
-    words[layout.SAMPLING_BIAS] = passBias(logitBias, passed);
-    words[layout.SAMPLING_BIAS_COUNT] = logitBias.length;
-  }
+  const { seed, samplers, drySequenceBreakers: breakers, logitBias } = request;
+  const words = wordsOf(layout.SAMPLING, {
+    seed: [seed & 0xffffffffn, (seed >> 32n) & 0xffffffffn].map(Number),
+    temperature: numbers.map(([name, { byDefault }]) => request[name] ?? byDefault), // -1 becomes WICK_LAST_CONTEXT
+    logprob: request.logprob,
+    logprobs: request.logprobs,
+    samplers: samplers !== undefined && passed.text(samplers).address,
+    drySequenceBreakers: breakers && passTexts(breakers, passed),
+    bias: logitBias.length > 0 && [
+      passed.record(logitBias.flat(), layout.BIAS_KINDS),
+      logitBias.length,
+    ],
+  });
   return passed.record(words, layout.SAMPLING_KINDS);
 }
 
-/** @param {NativeRequest['logitBias']} logitBias @param {Passed} passed @returns {number} the address of an array */
-function passBias(logitBias, passed) {
-  const pairs = new Float64Array(logitBias.length * layout.BIAS_FIELDS);
-  for (const [index, [token, bias]] of logitBias.entries()) {
-    pairs[index * layout.BIAS_FIELDS + layout.BIAS_TOKEN] = token;
-    pairs[index * layout.BIAS_FIELDS + layout.BIAS_BIAS_FLOAT] = bias;
-  }
-  return passed.record(pairs, layout.BIAS_KINDS);
-}
-
-/** @param {string[]} list @param {Passed} passed @returns {{texts: number, sizes: number}} addresses of arrays */
+/** @param {string[]} list @param {Passed} passed @returns {number[]} the addresses of two arrays, of texts and of their sizes, and their length */
 function passTexts(list, passed) {
-  const texts = list.map((one) => passed.text(one));
-  return {
-    texts: passed.record(
-      texts.map(({ address }) => address),
+  const texts = list.map((one) => passText(one, passed));
+  const [addresses, sizes] = [0, 1].map((at) =>
+    passed.record(
+      texts.map((text) => text[at]),
       'a',
     ),
-    sizes: passed.record(
-      texts.map(({ sizeBytes }) => sizeBytes),
-      'a',
-    ),
-  };
-}
-
-/** @param {Float64Array} words @param {NativeRequest} request @param {Passed} passed */
-function passStops(words, { stop }, passed) {
-  if (stop.length === 0) return;
-  const { texts, sizes } = passTexts(stop, passed);
-  words[layout.REQUEST_STOPS] = texts;
-  words[layout.REQUEST_STOP_BYTES] = sizes;
-  words[layout.REQUEST_STOP_COUNT] = stop.length;
+  );
+  return [addresses, sizes, list.length];
 }

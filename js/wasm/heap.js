@@ -3,14 +3,19 @@
 // have 64 bits (wide_calls.js). Views are created again after the memory has grown. Other files get
 // copies of bytes, because TextDecoder rejects shared memory.
 
-import {
-  ERROR_MESSAGE_AT,
-  ERROR_MESSAGE_BYTES,
-  ERROR_NUMBERS_AT,
-  ERROR_OFFSET_BYTES_AT,
-  ERROR_STATUS_AT,
-  ERROR_SUBJECT_AT,
-} from './layout.js';
+import * as layout from './layout.js';
+
+/**
+ * The names in a list of layout.js.
+ * @template {string} List
+ * @typedef {List extends `${infer First} ${infer More}` ? NamesOf<First> | NamesOf<More>
+ *   : List extends `${infer Name}:${number}` ? Name : List} NamesOf
+ */
+/**
+ * The results of a call by name. Those whose names begin with `is` are booleans.
+ * @template {string} List
+ * @typedef {{[Name in NamesOf<List>]: Name extends `is${string}` ? boolean : number}} Results
+ */
 
 const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
 const encoder = new TextEncoder();
@@ -98,6 +103,25 @@ export class Heap {
     return this.#u64(this.#numbersAddress + index * 8);
   }
 
+  /**
+   * @template {string} List
+   * @param {List} list one of the lists of layout.js
+   * @returns {Results<List>} the results of the last call
+   */
+  results(list) {
+    const found = list.split(' ').map((name, index) => {
+      const value = this.number(index);
+      return [name, name.startsWith('is') ? value !== 0 : value];
+    });
+    return /** @type {any} */ (Object.fromEntries(found));
+  }
+
+  /** @returns {[address: number, count: number]} the array that the last call has returned */
+  get array() {
+    const { address, count } = this.results(layout.ARRAY);
+    return [address, count];
+  }
+
   /** @param {number} address */
   #u64(address) {
     return this.#view.getUint32(address, true) + this.#view.getUint32(address + 4, true) * 2 ** 32;
@@ -111,14 +135,14 @@ export class Heap {
   lastError() {
     this.#refresh();
     const address = this.#errorAddress;
-    const offset = address + ERROR_OFFSET_BYTES_AT;
+    const offset = address + layout.ERROR_OFFSET_BYTES_AT;
     const noOffset = this.#view.getUint32(offset + 4, true) === 0xffffffff;
-    const text = this.read(address + ERROR_MESSAGE_AT, ERROR_MESSAGE_BYTES);
+    const text = this.read(address + layout.ERROR_MESSAGE_AT, layout.ERROR_MESSAGE_BYTES);
     return {
-      status: this.#view.getUint32(address + ERROR_STATUS_AT, true),
-      subject: this.#view.getUint32(address + ERROR_SUBJECT_AT, true),
+      status: this.#view.getUint32(address + layout.ERROR_STATUS_AT, true),
+      subject: this.#view.getUint32(address + layout.ERROR_SUBJECT_AT, true),
       offset: noOffset ? undefined : this.#u64(offset),
-      numbers: [0, 8, 16].map((at) => this.#u64(address + ERROR_NUMBERS_AT + at)),
+      numbers: [0, 8, 16].map((at) => this.#u64(address + layout.ERROR_NUMBERS_AT + at)),
       message: decoder.decode(text.subarray(0, text.indexOf(0))),
     };
   }

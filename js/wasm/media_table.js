@@ -1,42 +1,13 @@
 // js/wasm/media_table.js — an engine's images and recordings: the calls into the media module,
 // which is loaded with the first mmproj file.
 
-import { passChat, putText } from './engine_records.js';
-import {
-  ARRAY_ADDRESS,
-  ARRAY_COUNT,
-  MEDIA_ENCODE_BYTES,
-  MEDIA_ID,
-  MEDIA_IS_READY,
-  MEDIA_MACS,
-  MEDIA_PROMPT_CHAT,
-  MEDIA_PROMPT_FIELDS,
-  MEDIA_PROMPT_KINDS,
-  MEDIA_PROMPT_MARKER,
-  MEDIA_PROMPT_MEDIA,
-  MEDIA_PROMPT_MEDIA_COUNT,
-  MEDIA_PROMPT_TEXT,
-  MEDIA_ROWS,
-  MEDIA_TILES,
-  MEDIA_TOKENS,
-} from './layout.js';
+import { passChat, passText, wordsOf } from './engine_records.js';
+import * as layout from './layout.js';
 
 /**
  * Decoded pixels with three bytes each, or mono samples at 16 kHz. Errors name `place`, the part of the prompt.
  * @typedef {{place: string} & ({kind: 'image', width: number, height: number, data: Uint8Array} |
  *   {kind: 'audio', samples: Float32Array})} Medium
- */
-/** @typedef {{tokens: number, rows: number, tiles: number, macs: number, encodeBytes: number, isReady: boolean}} MediumInfo */
-/** @typedef {import('./heap.js').Passed} Passed */
-/**
- * The parts of the engine that are needed here: its functions, whose first argument is the handle;
- * memory for one call; results; and a status that is thrown as an error.
- * @typedef {object} Engine
- * @property {(name: string, ...args: number[]) => number} run
- * @property {<T>(use: (passed: Passed) => T) => T} pass
- * @property {(place: number) => number} number returns the result at an index
- * @property {(address: number, count: number) => Int32Array} ints
- * @property {(status: number) => void} check
  */
 
 /** The order of wick_media_kind. */
@@ -44,26 +15,22 @@ const kinds = /** @type {const} */ (['image', 'audio']);
 
 export class MediaTable {
   #engine;
-  #isLoaded = false;
+  isLoaded = false;
 
-  /** @param {Engine} engine */
+  /** @param {import('./native_engine.js').Tools} engine */
   constructor(engine) {
     this.#engine = engine;
-  }
-
-  get isLoaded() {
-    return this.#isLoaded;
   }
 
   /** Loads the encoders. The host's `read_media` supplies the file's bytes. */
   load() {
     this.#engine.check(this.#engine.run('media_load'));
-    this.#isLoaded = true;
+    this.isLoaded = true;
   }
 
   /** @returns {('image' | 'audio')[]} the kinds that can be encoded */
   kinds() {
-    if (!this.#isLoaded) return [];
+    if (!this.isLoaded) return [];
     return kinds.filter((_, index) => this.#engine.run('media_has', index) !== 0);
   }
 
@@ -74,8 +41,7 @@ export class MediaTable {
    * @returns {number} its number
    */
   beginImage(width, height) {
-    this.#engine.check(this.#engine.run('media_add', 0, width, height));
-    return this.#engine.number(MEDIA_ID);
+    return this.#add(0, width, height);
   }
 
   /**
@@ -98,29 +64,27 @@ export class MediaTable {
     return this.#engine.pass((passed) => {
       const { buffer, byteOffset, byteLength } = samples;
       const bytes = passed.bytes(new Uint8Array(buffer, byteOffset, byteLength));
-      this.#engine.check(this.#engine.run('media_add', bytes, samples.length, 0));
-      return this.#engine.number(MEDIA_ID);
+      return this.#add(bytes, samples.length, 0);
     });
   }
 
-  /** @param {number} media @returns {MediumInfo} */
+  /** @param {...number} content @returns {number} its number */
+  #add(...content) {
+    this.#engine.check(this.#engine.run('media_add', ...content));
+    return this.#engine.heap.results(layout.MEDIA).id;
+  }
+
+  /** @param {number} media */
   info(media) {
-    const { number, run, check } = this.#engine;
-    check(run('media_info', media));
-    return {
-      tokens: number(MEDIA_TOKENS),
-      rows: number(MEDIA_ROWS),
-      tiles: number(MEDIA_TILES),
-      macs: number(MEDIA_MACS),
-      encodeBytes: number(MEDIA_ENCODE_BYTES),
-      isReady: number(MEDIA_IS_READY) !== 0,
-    };
+    this.#engine.check(this.#engine.run('media_info', media));
+    const { id, rowsBytes, ...info } = this.#engine.heap.results(layout.MEDIA);
+    return info;
   }
 
   /** @param {number} media @param {number} budgetUs @returns {boolean} whether it is encoded */
   step(media, budgetUs) {
     this.#engine.check(this.#engine.run('media_step', media, budgetUs));
-    return this.#engine.number(MEDIA_IS_READY) !== 0;
+    return this.#engine.heap.results(layout.MEDIA).isReady;
   }
 
   /** @param {number} media */
@@ -136,17 +100,17 @@ export class MediaTable {
    */
   tokenize(prompt, marker, media) {
     return this.#engine.pass((passed) => {
-      const words = new Float64Array(MEDIA_PROMPT_FIELDS);
       const isText = typeof prompt === 'string';
-      words[MEDIA_PROMPT_CHAT] = isText ? 0 : passChat(prompt, passed);
-      putText(words, MEDIA_PROMPT_TEXT, isText ? prompt : '', passed);
-      putText(words, MEDIA_PROMPT_MARKER, marker, passed);
-      words[MEDIA_PROMPT_MEDIA] = passed.ints(media);
-      words[MEDIA_PROMPT_MEDIA_COUNT] = media.length;
-      const record = passed.record(words, MEDIA_PROMPT_KINDS);
+      const words = wordsOf(layout.MEDIA_PROMPT, {
+        chat: isText ? 0 : passChat(prompt, passed),
+        text: passText(isText ? prompt : '', passed),
+        marker: passText(marker, passed),
+        media: [passed.ints(media), media.length],
+      });
+      const record = passed.record(words, layout.MEDIA_PROMPT_KINDS);
       this.#engine.check(this.#engine.run('media_tokenize', record));
-      const { number, ints } = this.#engine;
-      return ints(number(ARRAY_ADDRESS), number(ARRAY_COUNT));
+      const { heap } = this.#engine;
+      return heap.readInts(...heap.array);
     });
   }
 }

@@ -8,40 +8,7 @@ import { AdapterTable } from './adapter_table.js';
 import { configWords, embedWords, kvTypes, passChat, requestWords } from './engine_records.js';
 import { decodeEvents } from './event_records.js';
 import { Heap, Passed, unsigned } from './heap.js';
-import {
-  ARRAY_ADDRESS,
-  ARRAY_COUNT,
-  ASKED_COUNT,
-  ASKED_LOGITS,
-  ASKED_TOKENS,
-  ASKED_VOCAB,
-  CONFIG_KINDS,
-  COUNTER_BLOCKS_NOW,
-  COUNTER_BYTES_NOW,
-  COUNTER_BYTES_PEAK,
-  COUNTER_CALLS,
-  COUNTER_LIMIT_BYTES,
-  COUNTER_THREADS,
-  COUNTER_THREADS_DECODE,
-  COUNTER_THREADS_PREFILL,
-  E_FULL,
-  EMBED_KINDS,
-  LOAD_BYTES_PLACED,
-  LOAD_BYTES_WANTED,
-  LOAD_FILES,
-  LOAD_IS_COMPLETE,
-  LOAD_IS_DIRECTORY_READY,
-  LOAD_LAYERS_READY,
-  RANGE_FILE,
-  RANGE_OFFSET_BYTES,
-  RANGE_SIZE_BYTES,
-  REQUEST_KINDS,
-  STATE_ENTRIES,
-  STATE_SESSION,
-  VECTORS_ROWS,
-  VECTORS_TOKENS,
-  VECTORS_WIDTH,
-} from './layout.js';
+import * as layout from './layout.js';
 import { MediaTable } from './media_table.js';
 import { ModulePart } from './module_part.js';
 import { StateBytes } from './state_transfer.js';
@@ -61,6 +28,16 @@ const TEXT_SLACK_BYTES = 64;
  * function that loads it
  */
 /** @typedef {{grammar: ModulePart, extras: ModulePart, media: ModulePart}} Parts */
+/**
+ * The parts of the engine that its tables need: its functions, whose first argument is the handle;
+ * memory for one call; results; and a status that is thrown as an error.
+ * @typedef {object} Tools
+ * @property {(name: string, ...args: number[]) => number} run
+ * @property {<T>(use: (passed: Passed) => T) => T} pass
+ * @property {Heap} heap
+ * @property {(status: number) => void} check
+ * @property {() => boolean} wantsExtras
+ */
 /** @typedef {(engine: number, out: number, capacity: number, ...more: number[]) => number} WriteText */
 
 /**
@@ -105,15 +82,12 @@ export class NativeEngine {
     this.#heap = heap;
     this.#exports = exports;
     this.#engine = engine;
+    /** @type {Tools} */
     const tools = {
-      run: (/** @type {string} */ name, /** @type {number[]} */ ...args) =>
-        exports[name](engine, ...args),
-      /** @template T @param {(passed: Passed) => T} use */
+      run: (name, ...args) => exports[name](engine, ...args),
       pass: (use) => this.#with(use),
-      number: (/** @type {number} */ place) => heap.number(place),
-      ints: (/** @type {number} */ address, /** @type {number} */ count) =>
-        heap.readInts(address, count),
-      check: (/** @type {number} */ status) => this.#check(status),
+      heap,
+      check: (status) => this.#check(status),
       wantsExtras: () => this.wantsExtras(),
     };
     this.adapters = new AdapterTable(tools);
@@ -221,12 +195,8 @@ export class NativeEngine {
   /** @returns {{file: number, offset: number, length: number}} length 0: the engine needs no more bytes */
   nextRange() {
     this.#exports.load_next_range(this.#engine);
-    const heap = this.#heap;
-    return {
-      file: heap.number(RANGE_FILE),
-      offset: heap.number(RANGE_OFFSET_BYTES),
-      length: heap.number(RANGE_SIZE_BYTES),
-    };
+    const { file, offsetBytes, sizeBytes } = this.#heap.results(layout.RANGE);
+    return { file, offset: offsetBytes, length: sizeBytes };
   }
 
   /**
@@ -300,15 +270,8 @@ export class NativeEngine {
 
   loadState() {
     this.#exports.load_state(this.#engine);
-    const heap = this.#heap;
-    return {
-      bytesWanted: heap.number(LOAD_BYTES_WANTED),
-      bytesPlaced: heap.number(LOAD_BYTES_PLACED),
-      files: heap.number(LOAD_FILES),
-      layersReady: heap.number(LOAD_LAYERS_READY),
-      isDirectoryReady: heap.number(LOAD_IS_DIRECTORY_READY) !== 0,
-      isComplete: heap.number(LOAD_IS_COMPLETE) !== 0,
-    };
+    const { fingerprint, ...state } = this.#heap.results(layout.LOAD);
+    return state;
   }
 
   // ---- the model ----
@@ -355,21 +318,15 @@ export class NativeEngine {
    */
   counters() {
     this.#exports.engine_counters(this.#engine);
-    const heap = this.#heap;
-    const limitBytes = heap.number(COUNTER_LIMIT_BYTES);
+    const { budgetBytes, calls, threadsDecode, threadsPrefill, ...counters } = this.#heap.results(
+      layout.COUNTER,
+    );
     return {
-      bytesNow: heap.number(COUNTER_BYTES_NOW),
-      bytesPeak: heap.number(COUNTER_BYTES_PEAK),
-      limitBytes,
-      mostBytes: this.mostBytes || limitBytes,
-      allocations: heap.number(COUNTER_CALLS),
-      blocksNow: heap.number(COUNTER_BLOCKS_NOW),
-      threads: heap.number(COUNTER_THREADS),
-      threadsUsed: {
-        decode: heap.number(COUNTER_THREADS_DECODE),
-        prefill: heap.number(COUNTER_THREADS_PREFILL),
-      },
-      linearBytes: heap.sizeBytes,
+      ...counters,
+      mostBytes: this.mostBytes || counters.limitBytes,
+      allocations: calls,
+      threadsUsed: { decode: threadsDecode, prefill: threadsPrefill },
+      linearBytes: this.#heap.sizeBytes,
     };
   }
 
@@ -385,7 +342,7 @@ export class NativeEngine {
       const call = () =>
         this.#exports.tokenize(this.#engine, address, sizeBytes, flags, tokens, capacity);
       let status = call();
-      if (status === E_FULL) {
+      if (status === layout.E_FULL) {
         capacity = this.#heap.number(0);
         tokens = passed.room(capacity * 4);
         status = call();
@@ -416,7 +373,7 @@ export class NativeEngine {
     return this.#with((passed) => {
       const scratch = passed.room(unsigned(this.#exports.detokenize_bytes_max(this.#engine, 1)));
       this.#check(this.#exports.token_piece(this.#engine, token, scratch));
-      return this.#heap.read(this.#heap.number(ARRAY_ADDRESS), this.#heap.number(ARRAY_COUNT));
+      return this.#heap.read(...this.#heap.array);
     });
   }
 
@@ -434,7 +391,7 @@ export class NativeEngine {
   renderChat(chat) {
     return this.#with((passed) => {
       this.#check(this.#exports.chat_render(this.#engine, passChat(chat, passed)));
-      return this.#heap.readText(this.#heap.number(ARRAY_ADDRESS), this.#heap.number(ARRAY_COUNT));
+      return this.#heap.readText(...this.#heap.array);
     });
   }
 
@@ -442,7 +399,7 @@ export class NativeEngine {
   tokenizeChat(chat) {
     return this.#with((passed) => {
       this.#check(this.#exports.chat_tokenize(this.#engine, passChat(chat, passed)));
-      return this.#heap.readInts(this.#heap.number(ARRAY_ADDRESS), this.#heap.number(ARRAY_COUNT));
+      return this.#heap.readInts(...this.#heap.array);
     });
   }
 
@@ -472,7 +429,7 @@ export class NativeEngine {
     if (!request.grammar && !request.conversation?.toolChoice) return true;
     return this.#with((passed) => {
       const words = requestWords(request, passed, this.adapters);
-      const record = passed.record(words, REQUEST_KINDS);
+      const record = passed.record(words, layout.REQUEST_KINDS);
       return this.#exports.request_prepare(this.#engine, record) !== 0;
     });
   }
@@ -482,12 +439,9 @@ export class NativeEngine {
     if (this.lacks(request))
       throw new WickError('WASM', 'grammarWasm: grammar module is not loaded');
     return this.#with((passed) => {
-      const id = this.#exports.request_submit(
-        this.#engine,
-        passed.record(requestWords(request, passed, this.adapters), REQUEST_KINDS),
-      );
-      if (id === 0) throw this.#lastError();
-      return id >>> 0;
+      const words = requestWords(request, passed, this.adapters);
+      const record = passed.record(words, layout.REQUEST_KINDS);
+      return this.#idOf(this.#exports.request_submit(this.#engine, record));
     });
   }
 
@@ -507,21 +461,19 @@ export class NativeEngine {
    */
   requestLogits(id) {
     this.#check(this.#exports.request_logits(this.#engine, id));
-    const [at, vocab, tokens, count] = [ASKED_LOGITS, ASKED_VOCAB, ASKED_TOKENS, ASKED_COUNT].map(
-      (place) => this.#heap.number(place),
-    );
-    const logits = new Float32Array(this.#heap.readInts(at, vocab).buffer);
-    return { logits, tokens: this.#heap.readInts(tokens, count) };
+    const { logits, vocab, tokens, count } = this.#heap.results(layout.ASKED);
+    return {
+      logits: new Float32Array(this.#heap.readInts(logits, vocab).buffer),
+      tokens: this.#heap.readInts(tokens, count),
+    };
   }
 
   /** @param {number} id @param {Float32Array} logits from which its next token is sampled */
   answerLogits(id, logits) {
     this.#check(this.#exports.request_logits(this.#engine, id));
     const { buffer, byteOffset, byteLength } = logits;
-    this.#heap.write(
-      this.#heap.number(ASKED_LOGITS),
-      new Uint8Array(buffer, byteOffset, byteLength),
-    );
+    const { logits: address } = this.#heap.results(layout.ASKED);
+    this.#heap.write(address, new Uint8Array(buffer, byteOffset, byteLength));
     this.#exports.request_go_on(this.#engine, id);
   }
 
@@ -552,7 +504,7 @@ export class NativeEngine {
   /** @param {import('./engine_records.js').NativeEmbed} request */
   embedBegin(request) {
     this.#with((passed) => {
-      const words = passed.record(embedWords(request, passed, this.adapters), EMBED_KINDS);
+      const words = passed.record(embedWords(request, passed, this.adapters), layout.EMBED_KINDS);
       this.#check(this.#exports.embed_begin(this.#engine, words));
     });
   }
@@ -566,9 +518,9 @@ export class NativeEngine {
   /** @param {number} index of a text, once all steps have run @returns {Embedded} */
   embedded(index) {
     const address = unsigned(this.#exports.embed_get(this.#engine, index));
-    const [rows, width] = [VECTORS_ROWS, VECTORS_WIDTH].map((at) => this.#heap.number(at));
+    const { rows, width, tokens } = this.#heap.results(layout.VECTORS);
     const bytes = this.#heap.read(address, rows * width * 4);
-    return { vector: new Float32Array(bytes.buffer), tokens: this.#heap.number(VECTORS_TOKENS) };
+    return { vector: new Float32Array(bytes.buffer), tokens };
   }
 
   embedEnd() {
@@ -588,17 +540,15 @@ export class NativeEngine {
       const values = takes.flatMap((kind, index) => valuesOf(kind, args[index], passed));
       if (gives === 'json') return this.#json(run, values);
       const result = run(this.#engine, ...values);
-      if (gives === 'session') return this.#sessionOf(result);
+      if (gives === 'session') return this.#idOf(result);
       this.#check(result);
       if (!gives) return undefined;
-      return Array.from(
-        this.#heap.readInts(this.#heap.number(ARRAY_ADDRESS), this.#heap.number(ARRAY_COUNT)),
-      );
+      return Array.from(this.#heap.readInts(...this.#heap.array));
     });
   }
 
-  /** @param {number} id */
-  #sessionOf(id) {
+  /** @param {number} id of a request or a session, 0 after a failure */
+  #idOf(id) {
     if (id === 0) throw this.#lastError();
     return id >>> 0;
   }
@@ -629,7 +579,7 @@ export class NativeEngine {
     const status = this.#exports.state_load(this.#engine, bytes.byteLength);
     this.#state.end();
     this.#check(status, 'The saved state was rejected');
-    return { session: this.#heap.number(STATE_SESSION), entries: this.#heap.number(STATE_ENTRIES) };
+    return this.#heap.results(layout.STATE);
   }
 
   // ---- steps ----
@@ -696,7 +646,7 @@ function errorOf(heap, context) {
  */
 function createEngine(heap, exports, config) {
   const passed = new Passed(heap);
-  const record = passed.record(configWords(config, passed), CONFIG_KINDS);
+  const record = passed.record(configWords(config, passed), layout.CONFIG_KINDS);
   const engine = unsigned(exports.engine_create(record));
   passed.free();
   if (engine === 0) throw errorOf(heap);

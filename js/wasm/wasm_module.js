@@ -125,6 +125,23 @@ export function createMemory({ shared, helpers, isWide = false }) {
  */
 
 /**
+ * These have exactly the parameters that the module passes; otherwise V8 would compile an additional wrapper.
+ * @type {Host}
+ */
+const absent = {
+  log: (_address, _size) => {},
+  random: (_address, _size) => {},
+  state_write: (_address, _size) => false,
+  state_read: (_address, _size) => false,
+  swap_open: (_id, _size) => false,
+  swap_write: (_id, _offset, _address, _size) => false,
+  swap_read: (_id, _offset, _address, _size) => false,
+  swap_drop: (_id) => {},
+  read_table: (_file, _offset, _address, _size) => -1,
+  read_media: (_offset, _address, _size) => -1,
+};
+
+/**
  * Instantiates a module synchronously, which is allowed in workers. A promise would have to wait for
  * other startup tasks.
  * @param {WebAssembly.Module} module
@@ -135,41 +152,7 @@ export function createMemory({ shared, helpers, isWide = false }) {
  */
 export function instantiate(module, memory, host) {
   const now_us = () => nowMs() * 1000;
-  // These have exactly the parameters that the module passes; otherwise V8 would compile an
-  // additional wrapper.
-  const silent = (/** @type {number} */ _address, /** @type {number} */ _size) => {};
-  const never = (/** @type {number} */ _address, /** @type {number} */ _size) => false;
-  const unswapped = (
-    /** @type {number} */ _id,
-    /** @type {number} */ _offset,
-    /** @type {number} */ _address,
-    /** @type {number} */ _size,
-  ) => false;
-  const env = {
-    memory,
-    now_us,
-    log: silent,
-    random: silent,
-    state_write: never,
-    state_read: never,
-    swap_open: never,
-    swap_write: unswapped,
-    swap_read: unswapped,
-    swap_drop: (/** @type {number} */ _id) => {},
-    read_table: (
-      /** @type {number} */ _file,
-      /** @type {number} */ _offset,
-      /** @type {number} */ _address,
-      /** @type {number} */ _size,
-    ) => -1,
-    read_media: (
-      /** @type {number} */ _offset,
-      /** @type {number} */ _address,
-      /** @type {number} */ _size,
-    ) => -1,
-    ...host,
-  };
-  return /** @type {Exports} */ (instantiateCalls(module, env));
+  return /** @type {Exports} */ (instantiateCalls(module, { memory, now_us, ...absent, ...host }));
 }
 
 /**

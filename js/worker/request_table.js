@@ -5,19 +5,7 @@
 import { nameOption, optionOf } from '../base/error_subjects.js';
 import { codeOfStatus, refusalOf, toPlainError, WickError } from '../base/errors.js';
 import { takeTurn } from '../base/take_turn.js';
-import {
-  EVENT_ARGUMENTS,
-  EVENT_CALL,
-  EVENT_CALL_BROKEN,
-  EVENT_CONTENT,
-  EVENT_DONE,
-  EVENT_LOGITS,
-  EVENT_PREFILL,
-  EVENT_REASONING,
-  EVENT_TOKEN,
-  FINISH_ERROR,
-  REQUESTS_MAX,
-} from '../wasm/layout.js';
+import * as layout from '../wasm/layout.js';
 import { inTemplateWords } from './chat_template.js';
 import { precedes, WaitingRequests } from './waiting_requests.js';
 
@@ -254,7 +242,7 @@ export class RequestTable {
 
   /** @param {Entry[]} entries @param {number} passes begun by now */
   #hasPlace(entries, passes) {
-    if (this.#submitted.size + entries.length > REQUESTS_MAX) return false;
+    if (this.#submitted.size + entries.length > layout.REQUESTS_MAX) return false;
     if (this.#awake + entries.length <= AWAKE_MAX) return true;
     if (this.#isTight) return false;
     let before = entries.length;
@@ -377,15 +365,15 @@ export class RequestTable {
     if (!entry) return;
     const output = this.#outputs.get(entry.id) ?? emptyOutput(entry.id);
     this.#outputs.set(entry.id, output);
-    if (event.kind === EVENT_PREFILL) {
+    if (event.kind === layout.EVENT_PREFILL) {
       output.prefill = { done: event.tokensCached, total: event.tokensPrompt };
-    } else if (event.kind === EVENT_TOKEN) {
+    } else if (event.kind === layout.EVENT_TOKEN) {
       this.#addToken(event, entry, output);
-    } else if (event.kind === EVENT_LOGITS) {
+    } else if (event.kind === layout.EVENT_LOGITS) {
       entry.isAsking = true;
       this.#isUrgent = true;
       output.asked = this.#native.requestLogits(event.request);
-    } else if (event.kind === EVENT_DONE) {
+    } else if (event.kind === layout.EVENT_DONE) {
       this.#submitted.delete(event.request);
       this.#isTight = false;
       this.#isUrgent = true;
@@ -407,7 +395,7 @@ export class RequestTable {
     const { deltas } = entry;
     entry.deltas = [];
     if (!entry.request.conversation) return text !== '';
-    if (kind === EVENT_DONE && text === '' && deltas.length === 0) return false;
+    if (kind === layout.EVENT_DONE && text === '' && deltas.length === 0) return false;
     output.deltas ??= [];
     output.deltas.push(deltas);
     return true;
@@ -438,7 +426,7 @@ export class RequestTable {
 
   /** @param {EngineEvent} event @param {Entry} entry @param {Output} output */
   #addDone(event, entry, output) {
-    if (event.finish === FINISH_ERROR) {
+    if (event.finish === layout.FINISH_ERROR) {
       const cause = { option: optionOf(event.subject) };
       const words = nameOption(event.text, event.subject);
       const error = new WickError(codeOfStatus(event.status), words, cause);
@@ -485,13 +473,13 @@ export function emptyOutput(id) {
 /** @param {EngineEvent} event a part of a reply @param {Entry} entry */
 function addPart({ kind, text, id, stop: index }, entry) {
   const { deltas, broken } = entry;
-  if (kind === EVENT_CONTENT) deltas.push({ content: text, ...broken });
-  if (kind === EVENT_REASONING) deltas.push({ reasoning_content: text });
-  if (kind === EVENT_CALL_BROKEN) entry.broken = { callsWhole: index };
-  if (kind === EVENT_ARGUMENTS) {
+  if (kind === layout.EVENT_CONTENT) deltas.push({ content: text, ...broken });
+  if (kind === layout.EVENT_REASONING) deltas.push({ reasoning_content: text });
+  if (kind === layout.EVENT_CALL_BROKEN) entry.broken = { callsWhole: index };
+  if (kind === layout.EVENT_ARGUMENTS) {
     deltas.push({ tool_calls: [{ index, function: { arguments: text } }] });
   }
-  if (kind === EVENT_CALL) {
+  if (kind === layout.EVENT_CALL) {
     const called = { name: text, arguments: '' };
     deltas.push({ tool_calls: [{ index, id, type: 'function', function: called }] });
   }

@@ -8,14 +8,9 @@ import { test } from 'node:test';
 import { setFlagsFromString } from 'node:v8';
 import { Worker } from 'node:worker_threads';
 import { createSource } from '../../js/bytes/model_sources.js';
+import { wordsOf } from '../../js/wasm/engine_records.js';
 import { Heap, Passed } from '../../js/wasm/heap.js';
-import {
-  CONFIG_FIELDS,
-  CONFIG_KINDS,
-  CONFIG_TABLES,
-  FINISH_ERROR,
-  STEP_IDLE,
-} from '../../js/wasm/layout.js';
+import { CONFIG, CONFIG_KINDS, FINISH_ERROR, STEP_IDLE } from '../../js/wasm/layout.js';
 import { NativeEngine } from '../../js/wasm/native_engine.js';
 import { StateBytes } from '../../js/wasm/state_transfer.js';
 import { createMemory, instantiate } from '../../js/wasm/wasm_module.js';
@@ -322,8 +317,7 @@ test('destroying an engine frees every block', async () => {
   const heap = new Heap(memory, exports);
   const passed = new Passed(heap);
   const state = new StateBytes(() => heap);
-  const words = new Float64Array(CONFIG_FIELDS);
-  words[CONFIG_TABLES] = 1; // inside
+  const words = wordsOf(CONFIG, { tables: 1 }); // inside
   const config = passed.record(words, CONFIG_KINDS);
   const native = new NativeEngine(heap, exports, exports.engine_create(config) >>> 0, state);
   const source = createSource({ kind: 'path', paths: [modelPath] }, () => {});

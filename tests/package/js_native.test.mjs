@@ -11,6 +11,7 @@ import { NativeEngine } from '../../js/wasm/native_engine.js';
 import { StateBytes } from '../../js/wasm/state_transfer.js';
 import { swapHost } from '../../js/wasm/swap_host.js';
 import { createMemory, instantiate, runHelper } from '../../js/wasm/wasm_module.js';
+import { CHAT, REQUEST, SAMPLING } from '../support/records.mjs';
 
 const any = (/** @type {unknown} */ value) => /** @type {any} */ (value);
 const NUMBERS = 1024;
@@ -367,13 +368,13 @@ describe('conversations', () => {
     };
     native.setChatTemplate('chatml');
     const chatAt = (/** @type {number} */ at) => {
-      const words = new Uint32Array(memory.buffer, at, layout.CHAT_FIELDS);
+      const words = new Uint32Array(memory.buffer, at, layout.CHAT_KINDS.length);
       const textOf = (/** @type {number} */ field) => text(words[field], words[field + 1]);
       return {
-        json: textOf(layout.CHAT_JSON),
-        nowS: words[layout.CHAT_NOW_S],
-        parseSpecial: words[layout.CHAT_PARSE_SPECIAL] === 1,
-        prefix: textOf(layout.CHAT_PREFIX),
+        json: textOf(CHAT.json),
+        nowS: words[CHAT.nowS],
+        parseSpecial: words[CHAT.parseSpecial] === 1,
+        prefix: textOf(CHAT.prefix),
       };
     };
     const plain = { json: '{}', nowS: 12 };
@@ -430,37 +431,34 @@ describe('requests', () => {
   test('are passed as records, with unsigned numbers', () => {
     const { native, acts, log, ints, text, blocks, memory } = instanceOf();
     acts.request_submit = (_, at) => {
-      const words = ints(at, layout.REQUEST_FIELDS);
-      const word = (/** @type {keyof typeof layout} */ name) => words[any(layout)[name]];
-      assert.equal(text(word('REQUEST_TEXT'), words[layout.REQUEST_TEXT + 1]), 'hi');
-      const sampling = ints(word('REQUEST_SAMPLING'), layout.SAMPLING_FIELDS);
-      const [count, biasAt] = [
-        sampling[layout.SAMPLING_BIAS_COUNT],
-        sampling[layout.SAMPLING_BIAS],
-      ];
+      const words = ints(at, layout.REQUEST_KINDS.length);
+      const word = (/** @type {keyof typeof REQUEST} */ name, after = 0) =>
+        words[REQUEST[name] + after];
+      assert.equal(text(word('text'), word('text', 1)), 'hi');
+      const sampling = ints(word('sampling'), layout.SAMPLING_KINDS.length);
+      const [count, biasAt] = [sampling[SAMPLING.bias + 1], sampling[SAMPLING.bias]];
       const floats = [...new Float32Array(memory.buffer.slice(biasAt, biasAt + 24))];
       assert.deepEqual([count, blocks.get(biasAt)], [3, 24]);
       assert.deepEqual([ints(biasAt, 6)[0], ints(biasAt, 6)[2], ints(biasAt, 6)[4]], [3, 9, 1]);
       assert.deepEqual([floats[1], floats[3], floats[5]], [0.5, -2, 4]);
-      const sizes = ints(word('REQUEST_STOP_BYTES'), 3);
-      const stops = ints(word('REQUEST_STOPS'), 3).map((one, i) => text(one, sizes[i]));
-      assert.deepEqual([stops, word('REQUEST_STOP_COUNT')], [['a', 'bcd', ''], 3]);
-      for (const name of /** @type {(keyof typeof layout)[]} */ ([
-        ...['REQUEST_SESSION', 'REQUEST_PREFILL_ONLY', 'REQUEST_DROP_FIRST', 'REQUEST_DROP_LAST'],
-        ...['REQUEST_PASSES_WAITED', 'REQUEST_SPECULATION', 'REQUEST_FORCED', 'REQUEST_SALT'],
-        ...['REQUEST_FORCED_COUNT', 'REQUEST_GRAMMAR_KIND'],
-        ...['REQUEST_TOKENS', 'REQUEST_TOKEN_COUNT', 'REQUEST_GRAMMAR'],
+      const sizes = ints(word('stops', 1), 3);
+      const stops = ints(word('stops'), 3).map((one, i) => text(one, sizes[i]));
+      assert.deepEqual([stops, word('stops', 2)], [['a', 'bcd', ''], 3]);
+      for (const name of /** @type {(keyof typeof REQUEST)[]} */ ([
+        ...['session', 'prefillOnly', 'dropFirst', 'passesWaited', 'speculation', 'forced'],
+        ...['salt', 'grammarKind', 'tokens', 'grammar'],
       ])) {
         assert.equal(word(name), 0, name);
       }
-      assert.equal(word('REQUEST_COMPLETIONS'), 1);
+      assert.deepEqual([word('dropFirst', 1), word('forced', 1), word('tokens', 1)], [0, 0, 0]);
+      assert.equal(word('completions'), 1);
       return -5;
     };
     assert.equal(native.submit(request), 2 ** 32 - 5);
     assert.equal(blocks.size, 0);
     acts.request_submit = (_, at) => {
-      const words = ints(at, layout.REQUEST_FIELDS);
-      return words[layout.REQUEST_SPECULATION] * 100 + words[layout.REQUEST_TOKEN_COUNT] + 1;
+      const words = ints(at, layout.REQUEST_KINDS.length);
+      return words[REQUEST.speculation] * 100 + words[REQUEST.tokens + 1] + 1;
     };
     assert.equal(native.submit({ ...request, speculation: false, prompt: [1] }), 102);
     assert.equal(native.submit({ ...request, speculation: 'always', prompt: [] }), 201);
@@ -504,9 +502,9 @@ describe('requests', () => {
   test('embeddings', () => {
     const { native, acts, log, ints, text, numbers, memory, blocks, fails } = instanceOf();
     acts.embed_begin = (_, at) => {
-      const [texts, count, ...words] = ints(at, layout.EMBED_FIELDS);
+      const [texts, count, ...words] = ints(at, layout.EMBED_KINDS.length);
       assert.deepEqual([count, words], [3, [5, 12, 1, 0, 0, 0]]);
-      const items = [0, 1, 2].map((i) => ints(texts + i * 4 * layout.EMBED_TEXT_FIELDS, 6));
+      const items = [0, 1, 2].map((i) => ints(texts + i * 4 * layout.EMBED_TEXT_KINDS.length, 6));
       assert.deepEqual([text(items[0][0], items[0][1]), items[0].slice(2)], ['é', [0, 0, 0, 0]]);
       assert.deepEqual(
         [items[1].slice(0, 4), ints(items[1][4], 2)],
@@ -696,7 +694,7 @@ describe('an engine', () => {
       const { log, acts, blocks, ints } = made;
       const envs = pretend(t, made);
       acts.engine_create = (at) => {
-        const words = ints(at, layout.CONFIG_FIELDS);
+        const words = ints(at, layout.CONFIG_KINDS.length);
         const { KV_F16 } = layout;
         assert.deepEqual(words.slice(0, 7), [0, 0, 1, 2, 0, 67108864, 30000000]);
         // by default, tables are loaded into memory

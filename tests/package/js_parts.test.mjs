@@ -36,6 +36,7 @@ import * as layout from '../../js/wasm/layout.js';
 import { StateBytes } from '../../js/wasm/state_transfer.js';
 import { answerCall } from '../../js/worker/answers.js';
 import { dist } from '../support/package.mjs';
+import { CONFIG, REQUEST, SAMPLING } from '../support/records.mjs';
 
 // Replaced before the clock is read for the first time, because js/base/clock.js keeps the function.
 let fakeMs = 0;
@@ -580,35 +581,34 @@ describe('memory', () => {
     // a template variable named tools does not define a tool
     const chat = { json: '{"tools":[{"name":"a"}]}', nowS: 1 };
     const without = requestWords({ ...request, conversation: chat }, passed, adapters);
-    assert.equal(heap.readText(without[layout.REQUEST_TOOL_CHOICE], 6), '"none"');
+    assert.equal(heap.readText(without[REQUEST.toolChoice], 6), '"none"');
     const word = (/** @type {number} */ at) => byText[at] || byTokens[at];
     const empty = Array.from(byText.keys()).filter((at) => word(at) === 0);
     assert.deepEqual(empty, []);
-    assert.equal(byText[layout.REQUEST_PRIORITY] | 0, -1);
-    assert.deepEqual([...heap.readInts(byText[layout.REQUEST_STOP_BYTES], 2)], [1, 2]);
-    assert.equal(byText[layout.REQUEST_GRAMMAR_KIND], 3);
-    assert.equal(heap.readText(byText[layout.REQUEST_GRAMMAR], 5), '[ab]+');
-    assert.equal(byText[layout.REQUEST_GRAMMAR + 1], 5);
-    assert.equal(byText[layout.REQUEST_LIMITS_REASONING], 1);
-    assert.equal(byText[layout.REQUEST_REASONING_TOKENS], 17);
-    assert.equal(heap.readText(byText[layout.REQUEST_REASONING_ENDING], 7), '<think>');
-    assert.equal(byText[layout.REQUEST_REASONING_ENDING + 1], 7);
-    const words = heap.readInts(byText[layout.REQUEST_SAMPLING], layout.SAMPLING_FIELDS);
+    assert.equal(byText[REQUEST.priority] | 0, -1);
+    assert.deepEqual([...heap.readInts(byText[REQUEST.stops + 1], 2)], [1, 2]);
+    assert.equal(byText[REQUEST.grammarKind], 3);
+    assert.equal(heap.readText(byText[REQUEST.grammar], 5), '[ab]+');
+    assert.equal(byText[REQUEST.grammar + 1], 5);
+    assert.equal(byText[REQUEST.limitsReasoning], 1);
+    assert.equal(byText[REQUEST.reasoningTokens], 17);
+    assert.equal(heap.readText(byText[REQUEST.reasoningEnding], 7), '<think>');
+    assert.equal(byText[REQUEST.reasoningEnding + 1], 7);
+    const words = heap.readInts(byText[REQUEST.sampling], layout.SAMPLING_KINDS.length);
     const chain = new Float32Array(words.slice().buffer);
     const unset = Array.from(words.keys()).filter((at) => words[at] === 0);
-    assert.deepEqual(unset, [layout.SAMPLING_LOGPROBS_AFTER], 'set by a flag of the request');
-    const [token, bias] = heap.readInts(words[layout.SAMPLING_BIAS], 2);
+    assert.deepEqual(unset, [SAMPLING.logprobsAfter], 'set by a flag of the request');
+    const [token, bias] = heap.readInts(words[SAMPLING.bias], 2);
     assert.deepEqual([token, bias], [11, 0xbf000000 | 0]);
-    assert.deepEqual([words[layout.SAMPLING_SEED], words[layout.SAMPLING_SEED + 1]], [6, 5]);
-    for (const [name, row] of Object.entries(samplingNumbers)) {
+    assert.deepEqual([words[SAMPLING.seed], words[SAMPLING.seed + 1]], [6, 5]);
+    for (const [index, [name, row]] of Object.entries(samplingNumbers).entries()) {
       const whole = 'whole' in row;
-      const upper = name.replace(/[A-Z]/g, (letter) => `_${letter}`).toUpperCase();
-      const at = /** @type {any} */ (layout)[`SAMPLING_${upper}${whole ? '' : '_FLOAT'}`];
+      const at = SAMPLING.temperature + index;
       assert.equal(whole ? words[at] : chain[at], /** @type {any} */ (request)[name], name);
     }
-    assert.equal(heap.readText(words[layout.SAMPLING_SAMPLERS], 2), 'kt');
-    assert.equal(words[layout.SAMPLING_DRY_BREAKER_COUNT], 2);
-    assert.deepEqual([...heap.readInts(words[layout.SAMPLING_DRY_BREAKER_BYTES], 2)], [1, 2]);
+    assert.equal(heap.readText(words[SAMPLING.samplers], 2), 'kt');
+    assert.equal(words[SAMPLING.drySequenceBreakers + 2], 2);
+    assert.deepEqual([...heap.readInts(words[SAMPLING.drySequenceBreakers + 1], 2)], [1, 2]);
 
     /** @type {import('../../js/wasm/engine_records.js').NativeConfig} */
     const settings = {
@@ -624,8 +624,8 @@ describe('memory', () => {
       [7, 2, 3, 4, 5, 8, 30e6, 9, 10, 1, 1, 1, 1, 2, 1, 3, 6, 1, 2, 0, 0, 2, 1],
     );
     const named = configWords({ ...settings, preTokenizer: 'qwen2' }, passed);
-    assert.equal(named[layout.CONFIG_PRE_TOKENIZER + 1], 5);
-    assert.equal(heap.readText(named[layout.CONFIG_PRE_TOKENIZER], 5), 'qwen2');
+    assert.equal(named[CONFIG.preTokenizer + 1], 5);
+    assert.equal(heap.readText(named[CONFIG.preTokenizer], 5), 'qwen2');
   });
 
   test('events include their alternatives and their text', () => {
