@@ -58,11 +58,7 @@ function forget() {
   }
 }
 
-/**
- * Makes a page cross-origin isolated if its server does not set the headers.
- * @param {{worker?: string | URL}} [options]
- * @returns {Promise<boolean>} whether the page is isolated. While the page reloads, the promise does not settle.
- */
+/** @type {typeof import('../isolate.js').isolate} */
 export async function isolate({ worker = 'isolate-worker.js' } = {}) {
   if (globalThis.crossOriginIsolated) {
     forget();

@@ -14,13 +14,9 @@ const hasOne = (headers, name, values) =>
   values.includes((headers.get(name) ?? '').split(';')[0].trim());
 
 /**
- * For a service worker: adds the headers to the response for a page or one of its workers. Applies to every status,
- * because a host without URL rewriting serves the URLs of a single-page application with its error page.
- * @param {Response} response
- * @param {'require-corp' | 'credentialless'} [embedder] the policy, unless the server's own policy
- * isolates
- * @returns {Response} the same response with the headers, or unchanged if it has them or cannot be
- * read
+ * Applies to every status, because a host without URL rewriting serves the URLs of a single-page application with its error
+ * page. A response that has the headers, or cannot be read, is returned unchanged.
+ * @type {typeof import('../isolate.js').isolated}
  */
 export function isolated(response, embedder = 'require-corp') {
   const { status, statusText, headers } = response;

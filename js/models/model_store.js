@@ -14,6 +14,7 @@ import { chunkCount, chunkSize, entryOf, idOf, readWhole, storedBytes } from './
 import { checksum } from './sha256.js';
 import { checkImportOptions, getOptionsOf } from './store_options.js';
 
+/** @typedef {import('../models.js').ModelStore} PublicStore whose method types apply here */
 /** @typedef {import('../models.js').ModelEntry} ModelEntry */
 /** @typedef {import('../models.js').GetOptions} GetOptions */
 /** @typedef {import('./records.js').ModelRecord} ModelRecord */
@@ -128,13 +129,7 @@ export class ModelStore extends EventTarget {
     return (await this.#find(name))?.fingerprint != null;
   }
 
-  /**
-   * Checks whether the server has a different version of a complete model. Stored files are not
-   * changed.
-   * @param {string | URL} name
-   * @param {import('../models.js').CheckOptions} [options]
-   * @returns {Promise<import('../models.js').ModelCheck>}
-   */
+  /** @type {PublicStore['check']} */
   async check(name, options) {
     const how = options ?? {};
     throwIfAborted(how.signal);
@@ -143,10 +138,7 @@ export class ModelStore extends EventTarget {
     return { ...(await compareWithServer(record, how)), entry: entryOf(record) };
   }
 
-  /**
-   * @param {string | URL} name
-   * @returns {Promise<Blob | undefined>} the bytes of a complete model
-   */
+  /** @type {PublicStore['blob']} */
   async blob(name) {
     const record = await this.#find(name);
     if (!record?.fingerprint) return undefined;
@@ -202,12 +194,7 @@ export class ModelStore extends EventTarget {
 
   // ---- downloads ----
 
-  /**
-   * Downloads the parts of a model that are not stored.
-   * @param {string | URL} name a URL, a name on the hub, or the name of a model in the store
-   * @param {GetOptions} [options]
-   * @returns {Promise<ModelEntry>} the complete model; for a split model, its first file
-   */
+  /** Returns the complete model; for a split model, its first file. @type {PublicStore['get']} */
   async get(name, options = {}) {
     const how = getOptionsOf(options);
     throwIfAborted(how.signal);
@@ -230,7 +217,7 @@ export class ModelStore extends EventTarget {
     const hub = parseHubName(name);
     const url = found?.urls.find((one) => /^https?:/.test(one)) ?? absolute(name);
     if (!hub && !found && /^\s*hf:/i.test(String(name))) throw noHubName(name);
-    if (hub && !(found && (await this.#areWhole(splitNames(url))))) {
+    if (hub && !(found && (await this.areWhole(splitNames(url))))) {
       if (options.isOnly) throw new WickError('NOT_FOUND', `${name} is not stored`);
       const { hub: how, fetch, signal } = options;
       const files = await resolveHubModel(hub, { ...how, fetch, signal });
@@ -249,9 +236,9 @@ export class ModelStore extends EventTarget {
     return urls.length > 1 ? urls.map((one) => ({ url: one })) : [{ url, sha256, size }];
   }
 
-  /** @param {string[]} urls */
-  async #areWhole(urls) {
-    for (const url of urls) if (!(await this.has(url))) return false;
+  /** @param {string[]} names @returns {Promise<boolean>} whether all of these files are stored completely */
+  async areWhole(names) {
+    for (const name of names) if (!(await this.has(name))) return false;
     return true;
   }
 
@@ -461,13 +448,7 @@ export class ModelStore extends EventTarget {
     await this.#removeBroken();
   }
 
-  /**
-   * Reads all chunks and compares them with their checksums. Damaged chunks are fetched again by
-   * `get`.
-   * @param {string | URL} name
-   * @param {{signal?: AbortSignal | null}} [options]
-   * @returns {Promise<import('../models.js').Verification>}
-   */
+  /** @type {PublicStore['verify']} */
   async verify(name, { signal } = {}) {
     const found = await this.#find(name);
     if (!found) throw new WickError('NOT_FOUND', `${name}: not in the store`);
@@ -496,11 +477,7 @@ export class ModelStore extends EventTarget {
     return { isWhole: record.fingerprint !== null, damagedChunks: damaged };
   }
 
-  /**
-   * @param {Blob | string | URL} file a path in Node and Deno
-   * @param {import('../models.js').ImportOptions} [options]
-   * @returns {Promise<ModelEntry>}
-   */
+  /** @type {PublicStore['import']} */
   async import(file, options = {}) {
     checkImportOptions(options);
     throwIfAborted(options.signal);

@@ -18,20 +18,15 @@ import { openModels } from './open_store.js';
 /** @typedef {import('../bytes/http_source.js').KnownVersion} KnownVersion */
 
 /**
- * @typedef {object} KeptOptions
+ * @typedef {object} OwnOptions
  * @property {string[]} [urls]
  * @property {string} [model] the name of a model, in place of URLs
  * @property {'mmproj'} [part] the mmproj file next to `model`
- * @property {import('../models.js').HubOptions} [hub]
- * @property {Record<string, string>} headers
- * @property {number} retries
- * @property {number} stallMs
- * @property {typeof globalThis.fetch} [fetch]
  * @property {boolean | 'only'} cache 'only': no request is sent
- * @property {AbortSignal | null} [signal]
- * @property {(attempt: number, waitMs: number) => void} onRetry
  * @property {() => void} [onWaiting] is called if another tab is downloading the model but does not
  * respond
+ * @typedef {OwnOptions & Omit<import('../bytes/http_source.js').HttpOptions, 'urls' | 'known'> &
+ *   Pick<import('../models.js').GetOptions, 'hub' | 'signal'>} KeptOptions
  */
 
 /**
@@ -58,10 +53,7 @@ export async function openKept({ part, ...options }) {
   const files = await filesOf(store, options);
   if (!store) return plainSource(files, options);
   const described = await store.describe(files);
-  const areWhole = async () => {
-    for (const { id, url } of files) if (!(await store.has(id ?? url))) return false;
-    return true;
-  };
+  const areWhole = () => store.areWhole(files.map(({ id, url }) => id ?? url));
   const invalidate = async (/** @type {string} */ code, /** @type {boolean} */ canRemove) => {
     // a file that ended early may still have a correct beginning
     if (code !== 'TRUNCATED' || (await areWhole())) await store.invalidate(files, { canRemove });

@@ -8,7 +8,7 @@ import { grammarNames } from './grammar_options.js';
 import { checkCount, shown } from './option_checks.js';
 
 /** @typedef {import('./engine.js').Engine} Engine */
-/** @typedef {import('./session.js').Session} Session */
+/** @typedef {import('../index.js').Session} Session */
 /** @typedef {import('../index.js').Beam} Beam */
 /** @typedef {import('../index.js').BeamSearchOptions} BeamSearchOptions */
 

@@ -15,6 +15,7 @@ import { promptOf, settingsOf, tokensOf } from './request_options.js';
 import { loadState, Session, saveState } from './session.js';
 
 /** @typedef {import('../connection/engine_connection.js').EngineConnection} EngineConnection */
+/** @typedef {import('../index.js').Engine} PublicEngine whose method types apply here */
 /** @typedef {import('../index.js').GenerateOptions} GenerateOptions */
 /** @typedef {import('../connection/messages.js').Input} Input */
 
@@ -62,22 +63,15 @@ export class Engine {
     return readerOf(this.#connection, message, { signal });
   };
 
-  /**
-   * @param {import('../index.js').Prompt} prompt
-   * @param {GenerateOptions} [options]
-   * @returns {Generation}
-   */
+  /** @type {PublicEngine['generate']} */
   generate(prompt, options = {}) {
     return new Generation(readerOf(this.#connection, messageOf(prompt, options), options));
   }
 
   /**
    * Returns several completions of one prompt, which is processed once. They run together. All of them start when
-   * the first one is read.
-   * @param {string | ArrayLike<number>} prompt
-   * @param {GenerateOptions & {n?: number}} [options] `seed` is the seed of the first completion;
-   * the others use consecutive seeds
-   * @returns {Generation[]}
+   * the first one is read. `seed` is the seed of the first completion; the others use consecutive seeds.
+   * @type {PublicEngine['generateMany']}
    */
   generateMany(prompt, { n = 2, ...options } = {}) {
     const message = messageOf(prompt, options);
@@ -85,20 +79,12 @@ export class Engine {
     return readers.map((reader) => new Generation(reader));
   }
 
-  /**
-   * Returns the most probable continuations that a beam search finds.
-   * @param {string | ArrayLike<number>} prompt
-   * @param {import('../index.js').BeamSearchOptions} [options]
-   */
+  /** @type {PublicEngine['beamSearch']} */
   async beamSearch(prompt, options = {}) {
     return (await loadTasks()).beamSearch(this, promptOf(prompt), options);
   }
 
-  /**
-   * Returns several completions, sorted by their mean logprob.
-   * @param {string | ArrayLike<number>} prompt
-   * @param {GenerateOptions & {n?: number}} [options]
-   */
+  /** @type {PublicEngine['bestOf']} */
   async bestOf(prompt, { n = 4, ...options } = {}) {
     const given = { ...options, logprobs: options.logprobs ?? 0 };
     const message = { ...messageOf(prompt, given), wantsTokens: true };
@@ -106,49 +92,27 @@ export class Engine {
     return (await loadTasks()).readAll(readers);
   }
 
-  /**
-   * Returns a vector for each text.
-   * @param {string | ArrayLike<number> | (string | ArrayLike<number>)[]} texts
-   * @param {import('../index.js').EmbedOptions} [options]
-   */
+  /** @type {PublicEngine['embed']} */
   async embed(texts, options = {}) {
     return (await loadTasks()).embed(this.#connection, texts, options);
   }
 
-  /**
-   * Ranks documents by their relevance to a query, best first.
-   * @param {string} query
-   * @param {string[]} documents
-   * @param {import('../index.js').RerankOptions} [options]
-   */
+  /** @type {PublicEngine['rerank']} */
   async rerank(query, documents, options = {}) {
     return (await loadTasks()).rerank(this.#connection, query, documents, options);
   }
 
-  /**
-   * Returns the labels with their probabilities for a text, the most probable first.
-   * @param {string} text
-   * @param {string[]} labels
-   * @param {import('../index.js').ClassifyOptions} [options]
-   */
+  /** @type {PublicEngine['classify']} */
   async classify(text, labels, options = {}) {
     return (await loadTasks()).classify(this.#connection, this.#ask, text, labels, options);
   }
 
-  /**
-   * Extracts a record that matches a JSON schema from a text.
-   * @param {string} text
-   * @param {import('../index.js').GrammarOptions['jsonSchema']} schema
-   * @param {import('../index.js').ExtractOptions} [options]
-   */
+  /** @type {PublicEngine['extract']} */
   async extract(text, schema, options = {}) {
     return (await loadTasks()).extract(this.#ask, text, schema, options);
   }
 
-  /**
-   * Lets the model call functions, and returns its last message.
-   * @param {import('../index.js').RunToolsOptions} options
-   */
+  /** @type {PublicEngine['runTools']} */
   async runTools(options) {
     return (await loadTasks()).runTools(this.chat.completions, options);
   }
@@ -169,21 +133,13 @@ export class Engine {
     return this.#connection.call('tokenize', [text, flags], signal);
   }
 
-  /**
-   * @param {ArrayLike<number>} tokens
-   * @param {{special?: boolean, signal?: AbortSignal | null}} [options]
-   * @returns {Promise<string>}
-   */
+  /** @type {PublicEngine['detokenize']} */
   async detokenize(tokens, options = {}) {
     const { special = false, signal } = checkNames(options, ['special', 'signal']);
     return this.#connection.call('detokenize', [tokensOf(tokens), special], signal);
   }
 
-  /**
-   * @param {ArrayLike<number>} tokens
-   * @param {{signal?: AbortSignal | null}} [options]
-   * @returns {Promise<Uint8Array[]>}
-   */
+  /** @type {PublicEngine['tokenBytes']} */
   async tokenBytes(tokens, options = {}) {
     const { signal } = checkNames(options, ['signal']);
     return this.#connection.call('tokenBytes', [tokensOf(tokens)], signal);
@@ -209,39 +165,23 @@ export class Engine {
     return decodedPart(part, this.#connection.decoders ?? {});
   }
 
-  /**
-   * @param {any} part an image or a recording
-   * @returns {Promise<import('../index.js').MediaCost>} its cost, computed before it is encoded
-   */
+  /** @type {PublicEngine['mediaCost']} */
   async mediaCost(part) {
     const medium = await mediumOf(part, this.#connection.decoders ?? {});
     return this.#connection.call('mediaCost', [medium]);
   }
 
-  /**
-   * Creates a conversation with its own session.
-   * @param {import('../index.js').ChatOptions} [options]
-   * @returns {Promise<import('../index.js').Chat>}
-   */
+  /** @type {PublicEngine['createChat']} */
   async createChat(options) {
     return (await loadChats()).createChat(/** @type {any} */ (this), options);
   }
 
-  /**
-   * @param {Blob | ArrayBuffer | Uint8Array} bytes that a chat's `save` has returned
-   * @param {import('../index.js').ChatOptions} [options]
-   * @returns {Promise<import('../index.js').Chat>}
-   */
+  /** @type {PublicEngine['loadChat']} */
   async loadChat(bytes, options) {
     return (await loadChats()).loadChat(/** @type {any} */ (this), bytes, options);
   }
 
-  /**
-   * @param {unknown} messages
-   * @param {{addGenerationPrompt?: boolean, variables?: Record<string, unknown>,
-   *   signal?: AbortSignal | null}} [options]
-   * @returns {Promise<string>}
-   */
+  /** @param {unknown} messages @param {Parameters<PublicEngine['applyTemplate']>[1]} [options] @returns {Promise<string>} */
   async applyTemplate(messages, options = {}) {
     checkNames(options, ['addGenerationPrompt', 'variables', 'signal']);
     const { addGenerationPrompt = true, variables, signal } = options;
@@ -249,15 +189,12 @@ export class Engine {
     return this.#connection.call('applyTemplate', [messagesOf(messages), given], signal);
   }
 
-  /** Returns information about the model, and the memory and threads that are currently in use. */
+  /** @type {PublicEngine['info']} */
   async info() {
     return infoOf(await this.#connection.call('info', []));
   }
 
-  /**
-   * Returns the file's metadata and tensors (long values are shortened), as `wick inspect --json`
-   * prints them.
-   */
+  /** @type {PublicEngine['inspect']} */
   async inspect() {
     return this.#connection.call('inspect', []);
   }
@@ -273,46 +210,28 @@ export class Engine {
     return this.#connection.call('metrics', [format, reset], signal);
   }
 
-  /**
-   * @param {{signal?: AbortSignal | null, salt?: string | null | undefined}} [options]
-   * @returns {Promise<Session>} an empty session
-   */
+  /** @param {Parameters<PublicEngine['createSession']>[0]} [options] */
   async createSession(options = {}) {
     return Session.create(this.#connection, checkNames(options, ['signal', 'salt']));
   }
 
-  /**
-   * Saves the prefix cache. An engine with the same model can load it.
-   * @param {string} [to] a file's path (Node, Deno) or a name in the origin's private file system
-   * @returns {Promise<Uint8Array<ArrayBuffer>>}
-   */
+  /** @type {PublicEngine['saveState']} */
   async saveState(to) {
     return saveState(this.#connection, 0, to);
   }
 
-  /**
-   * Loads the output of saveState or of a session's save.
-   * @param {string | Blob | ArrayBuffer | Uint8Array} from a path or name as above, or the bytes
-   * @returns {Promise<{session: Session | undefined, entries: number}>}
-   */
+  /** @type {PublicEngine['loadState']} */
   async loadState(from) {
     return loadState(this.#connection, from);
   }
 
-  /**
-   * Returns the pages of the KV cache and their use.
-   * @param {{map?: boolean}} [options] map: adds a string with one letter for each page
-   */
+  /** @type {PublicEngine['kvStats']} */
   async kvStats(options = {}) {
     const { map = false } = checkNames(options, ['map']);
     return kvStatsOf(await this.#connection.call('kvStats', [map === true]));
   }
 
-  /**
-   * Returns the pages of a conversation that are in the prefix cache.
-   * @param {import('../index.js').ChatMessage[]} messages
-   * @param {import('../index.js').CountOptions} [options]
-   */
+  /** @type {PublicEngine['findPages']} */
   async findPages(messages, options) {
     const tokens = await this.chat.completions.tokenize(messages, options);
     const pages = await this.#connection.call('findPages', [tokens], options?.signal);

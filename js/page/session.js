@@ -12,6 +12,7 @@ import { checkCount } from './option_checks.js';
 import { readerOf } from './piece_reader.js';
 import { promptOf, saltOf, settingsOf } from './request_options.js';
 
+/** @typedef {import('../index.js').Session} PublicSession whose method types apply here */
 /** @typedef {import('../index.js').GenerateOptions} GenerateOptions */
 /** @typedef {import('../connection/engine_connection.js').EngineConnection} EngineConnection */
 
@@ -66,11 +67,7 @@ export class Session {
     return new Generation(readerOf(this.#connection, message, options));
   }
 
-  /**
-   * Appends text (or tokens) without generating an answer.
-   * @param {string | ArrayLike<number>} text
-   * @param {Pick<GenerateOptions, 'signal' | 'onPrefill'>} [options]
-   */
+  /** @type {PublicSession['append']} */
   async append(text, options = {}) {
     return this.#read(text, checkNames(options, ['signal', 'onPrefill']));
   }
@@ -92,12 +89,12 @@ export class Session {
     return { tokens: done.promptTokens, cachedTokens: done.cachedTokens };
   }
 
-  /** @returns {Promise<Session>} a session with the same text, which shares pages */
+  /** @type {PublicSession['fork']} */
   async fork() {
     return new Session(this.#connection, await this.#connection.call('forkSession', [this.#id]));
   }
 
-  /** @param {number} tokens the number of tokens to keep at the start */
+  /** @type {PublicSession['truncate']} */
   async truncate(tokens) {
     await this.#connection.call('truncateSession', [this.#id, checkCount('tokens', tokens)]);
   }
@@ -106,8 +103,7 @@ export class Session {
    * Drops tokens from the middle. The tokens after them keep their KV entries, which depend on
    * the dropped ones. If these have not been computed, or their pages were evicted, the engine
    * computes them first.
-   * @param {number} first
-   * @param {number} last the first token after the dropped ones
+   * @type {PublicSession['drop']}
    */
   async drop(first, last) {
     const range = [checkCount('first', first), checkCount('last', last)];
@@ -115,16 +111,12 @@ export class Session {
     else await this.#connection.call('dropFromSession', [this.#id, ...range]);
   }
 
-  /** @returns {Promise<number[]>} */
+  /** @type {PublicSession['tokens']} */
   async tokens() {
     return this.#connection.call('sessionTokens', [this.#id]);
   }
 
-  /**
-   * @param {string | import('../index.js').SaveOptions} [how] `to`, or an object with `to` and the
-   * types
-   * @returns {Promise<Uint8Array<ArrayBuffer>>}
-   */
+  /** @type {PublicSession['save']} */
   async save(how) {
     if (typeof how !== 'object' || how === null) return saveState(this.#connection, this.#id, how);
     const { to, kvType } = checkNames(how, ['to', 'kvType']);
