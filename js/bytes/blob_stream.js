@@ -28,7 +28,7 @@ export class BlobStream {
 }
 
 /** @param {Blob} blob */
-async function readBlob(blob) {
+export async function readBlob(blob) {
   try {
     return await bytesOfBlob(blob);
   } catch (error) {

@@ -3,9 +3,8 @@
 // of the same files (tools/bench/second_visit.mjs).
 
 import { BlobStream } from './blob_stream.js';
-import { fileIsMissing } from './split_files.js';
+import { SeekableSource } from './seekable_source.js';
 
-/** @typedef {import('./model_sources.js').ByteStream} ByteStream */
 /**
  * A file: `folder` is the path of a folder with a file for each chunk, named by its number; `blob`
  * has the content of all of them. It has no handle, because WebKit versions before July 2026
@@ -23,20 +22,10 @@ const AHEAD = 16;
 /** A chunk that is not open after this time is read from the Blob. */
 const OPEN_MS_MAX = 2000;
 
-export class ChunkSource {
-  canSeek = true;
-  #files;
-
+export class ChunkSource extends SeekableSource {
   /** @param {ChunkedFile[]} files */
   constructor(files) {
-    this.#files = files;
-    this.files = files.length;
-  }
-
-  /** @param {number} file @param {number} offset @returns {Promise<ByteStream>} */
-  async open(file, offset) {
-    if (file >= this.files) throw fileIsMissing(file, this.files);
-    return new ChunkStream(this.#files[file], offset);
+    super(files.length, (file, offset) => new ChunkStream(files[file], offset));
   }
 }
 

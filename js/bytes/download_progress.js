@@ -8,10 +8,7 @@ const INTERVAL_MS = 100;
 const WINDOW_MS = 4000;
 const WINDOW_MS_MIN = 250;
 
-/**
- * @typedef {{loaded: number, total: number | undefined, bytesPerSecond: number | undefined,
- *   secondsLeft: number | undefined, phase: 'loading' | 'retrying' | 'waiting' | 'ready', retrySeconds?: number}} Progress
- */
+/** @typedef {import('../index.js').Progress} Progress */
 
 export class ProgressMeter {
   #report;

@@ -51,38 +51,22 @@ const TITLE_MS = 30_000;
 export class HttpSource {
   canSeek = true;
   #urls;
-  #headers;
-  #retries;
-  #stallMs;
-  #onRetry;
-  #fetch;
-  #known;
+  #options;
   /** Streams that have not been cancelled. @type {Set<HttpStream>} */
   #streams = new Set();
 
   /** @param {HttpOptions} options */
-  constructor({ urls, headers, retries, stallMs, onRetry, fetch, known }) {
+  constructor({ urls, fetch, ...options }) {
     this.files = urls.length;
     this.#urls = urls;
-    this.#headers = headers;
-    this.#retries = retries;
-    this.#stallMs = stallMs;
-    this.#onRetry = onRetry ?? (() => {});
-    this.#fetch = fetch ?? globalThis.fetch.bind(globalThis);
-    this.#known = known;
+    this.#options = { ...options, fetch: fetch ?? globalThis.fetch.bind(globalThis) };
   }
 
   /** @param {number} file @param {number} offset @returns {Promise<HttpStream>} */
   async open(file, offset) {
-    const stream = new HttpStream(nameOfFile(this.#urls, file), offset, {
-      headers: this.#headers,
-      retries: this.#retries,
-      stallMs: this.#stallMs,
-      onRetry: this.#onRetry,
-      fetch: this.#fetch,
-      known: this.#known ?? null,
-      onCancel: () => this.#streams.delete(stream),
-    });
+    const onCancel = () => this.#streams.delete(stream);
+    const options = { ...this.#options, onCancel };
+    const stream = new HttpStream(nameOfFile(this.#urls, file), offset, options);
     this.#streams.add(stream);
     await stream.start();
     if (!stream.takesRanges) this.canSeek = false;
@@ -145,7 +129,7 @@ class HttpStream {
   /**
    * @param {string} url
    * @param {number} position the offset of the first requested byte
-   * @param {Required<Omit<HttpOptions, 'urls' | 'known'>> & {known: KnownVersion | null, onCancel: () => void}} options
+   * @param {Omit<HttpOptions, 'urls'> & {fetch: typeof globalThis.fetch, onCancel: () => void}} options
    */
   constructor(url, position, options) {
     this.#url = url;
@@ -169,7 +153,9 @@ class HttpStream {
     return this.#withRetries(async () => {
       for (;;) {
         if (!this.#reader && !(await this.#connect())) return null;
-        const bytes = await this.#readPiece();
+        const reader = /** @type {PieceReader} */ (this.#reader);
+        const { stallMs } = this.#options;
+        const bytes = await withTimeout(reader.read(), stallMs, this.#cancelled.signal);
         if (bytes === null && !this.#continues()) return null;
         const used = bytes && this.#skipKnown(bytes);
         if (!used?.byteLength) continue;
@@ -244,12 +230,6 @@ class HttpStream {
     this.#reader?.cancel().catch(() => {});
     this.#reader = undefined;
     this.#controller.abort();
-  }
-
-  /** @returns {Promise<Uint8Array | null>} the next bytes of the connection */
-  async #readPiece() {
-    const reader = /** @type {PieceReader} */ (this.#reader);
-    return withTimeout(reader.read(), this.#options.stallMs, this.#cancelled.signal);
   }
 
   /** @returns {Promise<number>} the offset where the next request begins */
@@ -415,7 +395,7 @@ class HttpStream {
         this.#withoutRange ??= this.#asksWithoutRange(error);
         if (isUnusable) continue; // the request is repeated with a different range or without one
         this.#attempts++;
-        this.#options.onRetry(this.#attempts, waitMs);
+        this.#options.onRetry?.(this.#attempts, waitMs);
         await sleep(waitMs, this.#cancelled.signal);
         if (this.#cancelled.signal.aborted) throw this.#wordsFor(error);
       }
@@ -579,7 +559,8 @@ async function startOfText(response) {
  */
 async function explainFailure(url, error) {
   const { host } = new URL(url);
-  const reason = causeOf(error);
+  const cause = error instanceof Error ? error.cause : undefined; // where Node stores the reason
+  const reason = cause instanceof Error && cause.message ? `: ${cause.message}` : '';
   if (!isSameOrigin(url) && globalThis.location !== undefined) {
     try {
       await withTimeout(fetch(url, { method: 'HEAD', mode: 'no-cors' }), 5000);
@@ -600,10 +581,4 @@ async function explainFailure(url, error) {
     ? ', or does not let this page read it (no Access-Control-Allow-Origin)'
     : '';
   return new WickError('NETWORK', `${host} could not be reached${reason}${or}`, error);
-}
-
-/** @param {unknown} error @returns {string} the reason, which Node stores in the cause */
-function causeOf(error) {
-  const cause = error instanceof Error ? error.cause : undefined;
-  return cause instanceof Error && cause.message ? `: ${cause.message}` : '';
 }

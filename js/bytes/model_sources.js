@@ -4,7 +4,8 @@
 import { WickError, wordsOf } from '../base/errors.js';
 import { BlobStream } from './blob_stream.js';
 import { HttpSource } from './http_source.js';
-import { fileIsMissing, nameOfFile } from './split_files.js';
+import { SeekableSource } from './seekable_source.js';
+import { fileIsMissing } from './split_files.js';
 
 /**
  * A file that is being read. `position` is the offset of the next byte. `size` is the size of the file, if
@@ -47,7 +48,9 @@ export function createSource(description, onRetry) {
     case 'blob':
       return new BlobSource(description.blobs);
     case 'path':
-      return new PathSource(description.paths);
+      return new SeekableSource(description.paths.length, (file, offset) =>
+        openPath(description.paths[file], offset),
+      );
   }
 }
 
@@ -58,54 +61,31 @@ const SMALL_FILE_BYTES = 16 << 20;
 const SMALL_PIECE_BYTES = 1 << 18;
 
 /** Blobs and Files. */
-export class BlobSource {
-  canSeek = true;
-  #blobs;
-
+export class BlobSource extends SeekableSource {
   /** @param {Blob[]} blobs */
   constructor(blobs) {
-    this.#blobs = blobs;
-    this.files = blobs.length;
-  }
-
-  /** @param {number} file @param {number} offset @returns {Promise<ByteStream>} */
-  async open(file, offset) {
-    if (file >= this.files) throw fileIsMissing(file, this.files);
-    return new BlobStream(this.#blobs[file], offset);
+    super(blobs.length, (file, offset) => new BlobStream(blobs[file], offset));
   }
 }
 
-/** Files on disk, on hosts with node:fs (Node, Deno, Bun). */
-class PathSource {
-  canSeek = true;
-  #paths;
-
-  /** @param {string[]} paths */
-  constructor(paths) {
-    this.#paths = paths;
-    this.files = paths.length;
-  }
-
-  /** @param {number} file @param {number} offset @returns {Promise<ByteStream>} */
-  async open(file, offset) {
-    const path = nameOfFile(this.#paths, file);
-    const fs = globalThis.process?.getBuiltinModule?.('node:fs');
-    if (!fs)
-      throw new WickError('ARG', `Files are not available on this host: ${path} cannot be opened`);
-    try {
-      const stats = fs.statSync(path);
-      if (stats.isFile() && stats.size > 0 && stats.size <= SMALL_FILE_BYTES) {
-        return new SmallFileStream(fs, fs.openSync(path, 'r'), offset, stats.size);
-      }
-      const handle = await fs.promises.open(path, 'r');
-      const stat = await handle.stat();
-      if (!stat.isDirectory()) return new PathStream(handle, offset, stat.size);
-      await handle.close();
-    } catch (error) {
-      throw new WickError('IO', `${path} cannot be read: ${error}`, error);
+/** Opens a file on disk, on hosts with node:fs (Node, Deno, Bun). @param {string} path @param {number} offset @returns {Promise<ByteStream>} */
+async function openPath(path, offset) {
+  const fs = globalThis.process?.getBuiltinModule?.('node:fs');
+  if (!fs)
+    throw new WickError('ARG', `Files are not available on this host: ${path} cannot be opened`);
+  try {
+    const stats = fs.statSync(path);
+    if (stats.isFile() && stats.size > 0 && stats.size <= SMALL_FILE_BYTES) {
+      return new SmallFileStream(fs, fs.openSync(path, 'r'), offset, stats.size);
     }
-    throw new WickError('IO', `${path} cannot be read: it is a folder`);
+    const handle = await fs.promises.open(path, 'r');
+    const stat = await handle.stat();
+    if (!stat.isDirectory()) return new PathStream(handle, offset, stat.size);
+    await handle.close();
+  } catch (error) {
+    throw new WickError('IO', `${path} cannot be read: ${error}`, error);
   }
+  throw new WickError('IO', `${path} cannot be read: it is a folder`);
 }
 
 class SmallFileStream {

@@ -2,7 +2,7 @@
 // cache, a binding).
 
 import { WickError, wordsOf } from '../base/errors.js';
-import { fileIsMissing } from './split_files.js';
+import { SeekableSource } from './seekable_source.js';
 
 /** @typedef {import('./model_sources.js').ByteStream} ByteStream */
 /** @typedef {import('../edge.js').ReadRange} ReadRange */
@@ -16,20 +16,10 @@ const RANGE_BYTES = 4 << 20;
 const READ_BYTES = 1 << 18;
 
 /** The source of a model that is read with the caller's function. */
-export class RangeSource {
-  canSeek = true;
-  files = 1;
-  #range;
-
+export class RangeSource extends SeekableSource {
   /** @param {ReadRange} range */
   constructor(range) {
-    this.#range = range;
-  }
-
-  /** @param {number} file @param {number} offset @returns {Promise<ByteStream>} */
-  async open(file, offset) {
-    if (file > 0) throw fileIsMissing(file, 1);
-    return new RangeStream(this.#range, offset);
+    super(1, (_, offset) => new RangeStream(range, offset));
   }
 }
 

@@ -7,7 +7,7 @@ import { BytesSource } from '../bytes/given_sources.js';
 import { createSource } from '../bytes/model_sources.js';
 import { RangeSource } from '../bytes/range_source.js';
 import { configOf } from '../page/engine_options.js';
-import { downloadOf, mmprojOf, sourceOf } from '../page/model_options.js';
+import { downloadOf, mmprojOf, onlySourceOf, sourceOf } from '../page/model_options.js';
 import { checkCallback, shown } from '../page/option_checks.js';
 import { isThreaded } from '../wasm/wasm_module.js';
 import { memoryLimitOf } from './memory_plan.js';
@@ -118,13 +118,7 @@ export async function mmprojSourceOf({ mmproj, headers, fetch, retries, stallMs 
 /** @param {EdgeModel} model @param {() => void} onRetry @returns {Promise<Source>} */
 export async function edgeSourceOf(model, onRetry) {
   const kinds = /** @type {const} */ (['bytes', 'range', 'stream', 'url', 'file', 'blob']);
-  const given = kinds.filter((name) => (model[name] ?? undefined) !== undefined);
-  if (given.length !== 1) {
-    const found = given.length === 0 ? 'none was given' : `${given.join(' and ')} were given`;
-    throw argumentError(
-      `createEngine needs one of bytes, range, stream, url, file and blob: ${found}`,
-    );
-  }
+  onlySourceOf(model, kinds);
   const { bytes, range } = model;
   if (bytes) return new BytesSource(bytesOf(bytes));
   if (range) {

@@ -6,6 +6,7 @@ import { validatorOf } from '../bytes/http_answer.js';
 import { parseHubName, resolveHubModel } from './hub.js';
 import { readWhole, sumOf } from './records.js';
 import { Sha256 } from './sha256.js';
+import { checkHeaders } from './store_options.js';
 
 /** @typedef {import('./records.js').ModelRecord} ModelRecord */
 /** @typedef {import('../models.js').CheckOptions} CheckOptions */
@@ -62,11 +63,7 @@ function checkGiven({ fetch, headers }) {
   if (fetch !== undefined && typeof fetch !== 'function') {
     throw argumentError('fetch must be a function');
   }
-  try {
-    new Headers(headers);
-  } catch (error) {
-    throw argumentError(`headers: ${wordsOf(error)}`);
-  }
+  checkHeaders(headers);
 }
 
 /**

@@ -1,8 +1,8 @@
 // js/models/import_model.js — imports a user's file into the store.
 
-import { bytesOfBlob } from '../base/blob_bytes.js';
 import { throwIfAborted, WickError } from '../base/errors.js';
 import { randomName } from '../base/random.js';
+import { readBlob } from '../bytes/blob_stream.js';
 import { checkModel } from './download.js';
 import { refuseTruncated } from './least_length.js';
 import { CHUNK_BYTES, chunkCount, chunkSize, fingerprintOf, newRecord } from './records.js';
@@ -34,10 +34,10 @@ export async function importModel(backend, from, { name, url, signal, onProgress
   };
   const record = newRecord(randomName(), known);
   const { id } = record;
-  checkModel((await readBlob(blob, 0)).subarray(0, 64));
+  checkModel((await readChunk(blob, 0)).subarray(0, 64));
   const count = chunkCount(blob.size);
   const read = async (/** @type {number} */ index) =>
-    index < count ? readBlob(blob, index) : undefined;
+    index < count ? readChunk(blob, index) : undefined;
   await refuseTruncated({ name: known.name, size: blob.size }, read, CHUNK_BYTES);
   const unlock = await backend.tryLock(id);
   try {
@@ -50,7 +50,7 @@ export async function importModel(backend, from, { name, url, signal, onProgress
       throwIfAborted(signal);
       const bytes = isAdopted
         ? await backend.readChunk(id, index, chunkSize(record, index))
-        : await readBlob(blob, index);
+        : await readChunk(blob, index);
       if (!bytes) throw new WickError('IO', `${record.name} was changed while it was read`);
       record.sums[index] = await checksum(bytes);
       if (!isAdopted) await backend.writeChunk(id, index, bytes);
@@ -75,14 +75,9 @@ export async function importModel(backend, from, { name, url, signal, onProgress
 }
 
 /** @param {Blob} blob @param {number} index */
-async function readBlob(blob, index) {
+async function readChunk(blob, index) {
   const at = index * CHUNK_BYTES;
-  try {
-    return new Uint8Array(await bytesOfBlob(blob.slice(at, at + CHUNK_BYTES)));
-  } catch (error) {
-    // the file of a File was changed or removed after the user chose it
-    throw new WickError('IO', `The file could not be read: ${error}`, error);
-  }
+  return new Uint8Array(await readBlob(blob.slice(at, at + CHUNK_BYTES)));
 }
 
 /** @param {string} path @returns {Promise<Blob>} */

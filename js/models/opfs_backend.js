@@ -1,7 +1,7 @@
 // js/models/opfs_backend.js — models in the origin private file system: a folder for each model, with its record and a
 // file for each chunk. A chunk is written to a copy that replaces it once it is complete, so no chunk is ever incomplete.
 
-import { readReplaced, storageError, wholeArray } from '../storage/browser_files.js';
+import { readReplaced, storageError, writeCopy } from '../storage/browser_files.js';
 import {
   estimateBrowser,
   noStorage,
@@ -74,15 +74,7 @@ export class OpfsBackend {
   async #write(id, name, content) {
     try {
       const folder = await this.#folder(id, true);
-      const handle = await folder.getFileHandle(name, { create: true });
-      const writable = await handle.createWritable();
-      try {
-        await writable.write(typeof content === 'string' ? content : wholeArray(content));
-        await writable.close();
-      } catch (error) {
-        await writable.abort().catch(() => {}); // an error has already ended it
-        throw error;
-      }
+      await writeCopy(await folder.getFileHandle(name, { create: true }), content);
     } catch (error) {
       throw storageError(`a part of model ${id}`, error, `model ${id} no longer exists`);
     }

@@ -31,7 +31,7 @@ function checkType(name, value, type) {
 }
 
 /** @param {HeadersInit | undefined} headers */
-function checkHeaders(headers) {
+export function checkHeaders(headers) {
   try {
     new Headers(headers);
   } catch (error) {

@@ -4,13 +4,11 @@
 import { argumentError, throwIfAborted } from '../base/errors.js';
 import { checkNames } from '../base/option_names.js';
 import { loadSources } from './later.js';
-import { sourceOf } from './model_options.js';
+import { downloadNames, sourceNames, sourceOf } from './model_options.js';
 import { shown } from './option_checks.js';
 
 /** @typedef {import('../connection/engine_connection.js').EngineConnection} EngineConnection */
 /** @typedef {import('../wasm/adapter_table.js').AdapterUse} AdapterUse */
-
-const sourceNames = /** @type {const} */ (['url', 'file', 'blob', 'bytes', 'stream']);
 
 /** @param {unknown} name @returns {string} */
 function checkName(name) {
@@ -40,19 +38,11 @@ export class Adapters {
     this.#connection = connection;
   }
 
-  /**
-   * @param {import('../index.js').ModelSource} from one file
-   * @param {import('../index.js').AddAdapterOptions} options
-   * @returns {Promise<import('../index.js').AdapterInfo>} settles when requests can select it
-   */
+  /** Settles when requests can select the adapter. @type {import('../index.js').Adapters['add']} */
   async add(from, options) {
     const { name, signal } = checkNames(Object(options), ['name', 'signal']);
     checkName(name);
-    const given = checkNames(
-      /** @type {typeof from} */ (Object(from)),
-      [...sourceNames],
-      ['headers', 'fetch', 'retries', 'stallMs'],
-    );
+    const given = checkNames(Object(from), [...sourceNames], [...downloadNames]);
     const { description, source } = sourceOf(given);
     const { createSource } = await loadSources();
     const opened = source

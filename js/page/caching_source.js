@@ -3,7 +3,7 @@
 
 import { argumentError } from '../base/errors.js';
 import { checkNames } from '../base/option_names.js';
-import { downloadOf, mmprojOf } from './model_options.js';
+import { downloadOf, mmprojOf, sourceNames } from './model_options.js';
 import { checkText, shown } from './option_checks.js';
 
 /** @typedef {import('../index.js').EngineOptions} EngineOptions */
@@ -25,8 +25,7 @@ export function namedSource(options) {
   const { model, hub, fetch } = options;
   checkText('model', model);
   checkNames(hub ?? {}, ['endpoint', 'token']);
-  const others = /** @type {const} */ (['url', 'file', 'blob', 'bytes', 'stream']);
-  const other = others.find((name) => (options[name] ?? undefined) !== undefined);
+  const other = sourceNames.find((name) => (options[name] ?? undefined) !== undefined);
   if (other)
     throw argumentError(`createEngine needs either model or ${other}, but both were given`);
   const download = { ...downloadOf(options), urls: [], model, hub, fetch };

@@ -22,6 +22,9 @@ import { checkCallback, checkNumber, shown } from './option_checks.js';
  *   or a name; `part`: the options of the file next to it
  */
 
+export const sourceNames = /** @type {const} */ (['url', 'file', 'blob', 'bytes', 'stream']);
+export const downloadNames = /** @type {const} */ (['headers', 'fetch', 'retries', 'stallMs']);
+
 const RETRIES = 5;
 const STALL_MS = 30_000;
 /** The longest delay of a timer. */
@@ -46,33 +49,41 @@ export function downloadOf(options) {
 }
 
 /**
+ * @template {string} Name
+ * @param {Record<string, any>} options
+ * @param {readonly Name[]} names of options of which exactly one must be set
+ * @returns {Name} that option
+ */
+export function onlySourceOf(options, names) {
+  const given = names.filter((name) => (options[name] ?? null) !== null);
+  if (given.length === 1) return given[0];
+  const found = given.length === 0 ? 'none was given' : `${given.join(' and ')} were given`;
+  const known = `${names.slice(0, -1).join(', ')} and ${names.at(-1)}`;
+  throw argumentError(`createEngine needs one of ${known}: ${found}`);
+}
+
+/**
  * Returns the model's source. `description` is sent to the worker. `source`, if set, stays in the page, and the
  * worker reads it through messages.
  * @param {EngineOptions} options
  * @returns {ModelLocation}
  */
 export function sourceOf(options) {
-  const given = /** @type {const} */ (['url', 'file', 'blob', 'bytes', 'stream']).filter(
-    (name) => options[name] !== undefined && options[name] !== null,
-  );
-  if (given.length !== 1) {
-    const found = given.length === 0 ? 'none was given' : `${given.join(' and ')} were given`;
-    throw argumentError(`createEngine needs one of url, file, blob, bytes and stream: ${found}`);
-  }
-  if (given[0] === 'url') return urlSource(options);
-  if (given[0] === 'bytes') return blobSource([blobOf(options.bytes)]);
-  if (given[0] === 'stream') {
+  const given = onlySourceOf(options, sourceNames);
+  if (given === 'url') return urlSource(options);
+  if (given === 'bytes') return blobSource([blobOf(options.bytes)]);
+  if (given === 'stream') {
     const stream = checkStream(/** @type {any} */ (options.stream));
     return onPage(1, false, async () => new (await loadSources()).StreamSource(stream));
   }
   const files = [options.file ?? options.blob].flat();
   const arePaths = files.every((file) => typeof file === 'string' || file instanceof URL);
-  if (arePaths && given[0] === 'file') {
+  if (arePaths && given === 'file') {
     return pathSource(/** @type {(string | URL)[]} */ (files));
   }
   if (files.every((file) => file instanceof Blob)) return blobSource(files);
-  const kinds = given[0] === 'file' ? 'a Blob, a File or a path' : 'a Blob or a File';
-  throw argumentError(`${given[0]} must be ${kinds}, or an array of them`);
+  const kinds = given === 'file' ? 'a Blob, a File or a path' : 'a Blob or a File';
+  throw argumentError(`${given} must be ${kinds}, or an array of them`);
 }
 
 /** @param {NonNullable<EngineOptions['draft']>} draft @returns {import('../connection/messages.js').OwnSource} */
@@ -80,11 +91,7 @@ export function draftOf(draft) {
   if (typeof draft !== 'object' || draft === null) {
     throw argumentError('draft must be an object with a url, a file or a blob');
   }
-  checkNames(
-    draft,
-    ['url', 'file', 'blob'],
-    ['bytes', 'stream', 'headers', 'fetch', 'retries', 'stallMs'],
-  );
+  checkNames(draft, ['url', 'file', 'blob'], ['bytes', 'stream', ...downloadNames]);
   const { description } = sourceOf(draft);
   if (description.kind !== 'page') return description;
   throw argumentError('draft must be a url, a file or a blob that the worker can read');

@@ -94,12 +94,12 @@ export const wholeArray = (bytes) =>
 /**
  * Writes to a copy; the old file is kept until the copy is closed.
  * @param {FileSystemFileHandle} file
- * @param {Uint8Array<ArrayBuffer>} bytes
+ * @param {string | Uint8Array<ArrayBuffer>} content
  */
-async function writeCopy(file, bytes) {
+export async function writeCopy(file, content) {
   const writable = await file.createWritable();
   try {
-    await writable.write(wholeArray(bytes));
+    await writable.write(typeof content === 'string' ? content : wholeArray(content));
     await writable.close();
   } catch (error) {
     await writable.abort().catch(() => {}); // an error has already ended it

@@ -1,0 +1,22 @@
+// js/bytes/seekable_source.js — a source whose files can be opened at any offset.
+
+import { fileIsMissing } from './split_files.js';
+
+/** @typedef {import('./model_sources.js').ByteStream} ByteStream */
+
+export class SeekableSource {
+  canSeek = true;
+  #open;
+
+  /** @param {number} files @param {(file: number, offset: number) => ByteStream | Promise<ByteStream>} open */
+  constructor(files, open) {
+    this.files = files;
+    this.#open = open;
+  }
+
+  /** @param {number} file @param {number} offset @returns {Promise<ByteStream>} */
+  async open(file, offset) {
+    if (file >= this.files) throw fileIsMissing(file, this.files);
+    return this.#open(file, offset);
+  }
+}
