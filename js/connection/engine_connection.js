@@ -205,42 +205,33 @@ export class EngineConnection {
   #receive(message) {
     if (message.type === 'log') console.warn(message.text);
     if (this.#end && message.type !== 'closed') return; // sent before the engine ended
-    switch (message.type) {
-      case 'progress':
-        if (this.#isLoading && message.progress.phase === 'loading') this.#startHelpersSoon();
-        this.#isLoading = true;
-        this.#onProgress(message.progress);
-        break;
-      case 'ready':
-        if (this.#start) this.#start.settle(message.info);
-        else this.#onReadyAgain?.(message.info);
-        this.#start = undefined;
-        this.#startHelpersSoon();
-        this.#rest();
-        break;
-      case 'failed':
-        this.#fail(fromPlainError(message.error));
-        break;
-      case 'closed':
-        this.#onClosed?.();
-        break;
-      case 'crashed':
-        this.#crash(message.message);
-        break;
-      case 'step':
-        for (const output of message.outputs) this.#waiters.get(output.id)?.onOutput?.(output);
-        break;
-      case 'result':
-        this.#take(message.id)?.settle(message.value);
-        break;
-      case 'error':
-        this.#take(message.id)?.fail(fromPlainError(message.error));
-        break;
-      case 'ask':
-        this.#answer(message.id, message.method, message.args);
-        break;
-    }
+    this.#handlers[message.type]?.(/** @type {any} */ (message));
   }
+
+  /** @type {{[Type in FromWorker['type']]?: (message: Extract<FromWorker, {type: Type}>) => unknown}} */
+  #handlers = {
+    progress: ({ progress }) => {
+      if (this.#isLoading && progress.phase === 'loading') this.#startHelpersSoon();
+      this.#isLoading = true;
+      this.#onProgress(progress);
+    },
+    ready: ({ info }) => {
+      if (this.#start) this.#start.settle(info);
+      else this.#onReadyAgain?.(info);
+      this.#start = undefined;
+      this.#startHelpersSoon();
+      this.#rest();
+    },
+    failed: ({ error }) => this.#fail(fromPlainError(error)),
+    closed: () => this.#onClosed?.(),
+    crashed: ({ message }) => this.#crash(message),
+    step: ({ outputs }) => {
+      for (const output of outputs) this.#waiters.get(output.id)?.onOutput?.(output);
+    },
+    result: ({ id, value }) => this.#take(id)?.settle(value),
+    error: ({ id, error }) => this.#take(id)?.fail(fromPlainError(error)),
+    ask: ({ id, method, args }) => this.#answer(id, method, args),
+  };
 
   /** @param {number} id @param {string} method @param {number[]} args */
   async #answer(id, method, args) {

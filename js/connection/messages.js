@@ -67,11 +67,8 @@ import { COMPLETIONS_MAX } from '../base/option_table.js';
  *   {type: 'answer-error', id: number, error: PlainError}} ToWorker
  */
 
+/** @typedef {import('../index.js').TokenDetail} TokenDetail */
 /**
- * @typedef {{token: number, text: string, bytes: number[], logprob: number}} TokenLogprob
- * `logprob` is present only if it was requested.
- * @typedef {Omit<TokenLogprob, 'logprob'> & {logprob?: number, top: TokenLogprob[]}} TokenDetail
- *
  * @typedef {{finish: 'stop' | 'length' | 'abort', stop?: string, promptTokens: number, cachedTokens: number,
  *   completionTokens: number, queueMs: number, prefillMs: number, decodeMs: number,
  *   ttftMs: number}} Done

@@ -59,11 +59,7 @@ const answers = {
     try {
       chat(); // so that the report contains the template from the option
     } catch {} // template errors are reported when a conversation uses it
-    return {
-      ...native.info(),
-      ...native.counters(),
-      ...(native.media.isLoaded && { media: native.media.kinds() }),
-    };
+    return infoOf(native);
   },
   metrics: ({ native }, format, reset) => readMetrics(native, format, reset),
   embed: ({ embedder, id }, request) => embedder.embed(request, id),
@@ -91,6 +87,13 @@ const answers = {
     }
   },
 };
+
+/** @param {NativeEngine} native @returns {object} its info, with counters and the kinds of media that it can encode */
+export const infoOf = (native) => ({
+  ...native.info(),
+  ...native.counters(),
+  ...(native.media.isLoaded && { media: native.media.kinds() }),
+});
 
 /**
  * @param {string} name as received in a message

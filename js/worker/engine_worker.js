@@ -11,6 +11,7 @@ import { NativeEngine } from '../wasm/native_engine.js';
 import { rowsHost } from '../wasm/rows_host.js';
 import { swapHost } from '../wasm/swap_host.js';
 import { compileModule } from '../wasm/wasm_module.js';
+import { infoOf } from './answers.js';
 import { loadModel } from './load_model.js';
 import { HeldFile, loadMedia, mediaHost } from './media_desk.js';
 import { ownSource } from './own_source.js';
@@ -45,12 +46,6 @@ const TELL_MS = 15;
 const SMALL_BYTES = 2 ** 29;
 /** How long loading may delay messages and steps while requests are waiting. */
 const FEED_MS_MAX = 8;
-
-/**
- * @param {NativeEngine} native
- * @returns {{media?: string[]}} the kinds of media that the mmproj file can encode
- */
-const mediaOf = ({ media }) => (media.isLoaded ? { media: media.kinds() } : {});
 
 /** @param {WebAssembly.Module | string | undefined} part a module of the build, or its URL */
 const loaderOf = (part) => (typeof part === 'string' ? () => compileModule(part) : part);
@@ -103,44 +98,21 @@ export class EngineWorker {
   receive(message) {
     this.#received++;
     if (this.#isClosed) return;
-    this.#guard(() => this.#handle(message));
+    this.#guard(() => this.#handlers[message.type]?.(/** @type {any} */ (message)));
   }
 
-  /** @param {ToWorker} message */
-  #handle(message) {
-    switch (message.type) {
-      case 'init':
-        this.#start(message).catch((error) => this.#failStart(error));
-        break;
-      case 'generate':
-        this.#generate(message);
-        break;
-      case 'cancel':
-        this.#served?.cancel(message.id);
-        this.#wake();
-        break;
-      case 'ack':
-        this.#requests?.acknowledge(message.id, message.count);
-        this.#wake();
-        break;
-      case 'logits':
-        this.#requests?.answer(message.id, message.logits);
-        this.#wake();
-        break;
-      case 'call':
-        this.#call(message.id, message.method, message.args);
-        break;
-      case 'close':
-        this.#close();
-        break;
-      case 'answer':
-        this.#pageBytes.answer(message.id, message.value, message.end);
-        break;
-      case 'answer-error':
-        this.#pageBytes.refuse(message.id, fromPlainError(message.error));
-        break;
-    }
-  }
+  /** @type {{[Type in ToWorker['type']]?: (message: Extract<ToWorker, {type: Type}>) => unknown}} */
+  #handlers = {
+    init: (message) => this.#start(message).catch((error) => this.#failStart(error)),
+    generate: (message) => this.#generate(message),
+    cancel: ({ id }) => this.#wakeAfter(() => this.#served?.cancel(id)),
+    ack: ({ id, count }) => this.#wakeAfter(() => this.#requests?.acknowledge(id, count)),
+    logits: ({ id, logits }) => this.#wakeAfter(() => this.#requests?.answer(id, logits)),
+    call: ({ id, method, args }) => this.#call(id, method, args),
+    close: () => this.#close(),
+    answer: ({ id, value, end }) => this.#pageBytes.answer(id, value, end),
+    'answer-error': ({ id, error }) => this.#pageBytes.refuse(id, fromPlainError(error)),
+  };
 
   /**
    * Runs an action and reports a trap. After a trap the module's memory is in an unknown state, so the engine
@@ -234,7 +206,11 @@ export class EngineWorker {
     this.#served = new ServedEngine(native, {
       queueLimit: config.queueLimit,
       chatTemplate,
-      wake: (trap) => this.#guard(() => this.#wakeUnless(trap)),
+      wake: (trap) =>
+        this.#guard(() => {
+          if (trap) throw trap; // of the module
+          this.#wake();
+        }),
       step: () => this.#stepOnce(),
       embedding: {
         step: () => native.embedStep(EMBED_STEP_BUDGET_US),
@@ -249,10 +225,11 @@ export class EngineWorker {
       const total = isDirectoryReady ? bytesWanted + file.total : undefined;
       meter.update(bytesPlaced + file.size, total, phase, retryMs);
     };
-    const opened =
-      source.kind === 'page'
-        ? this.#pageBytes.source(source)
-        : ownSource(source, (_, waitMs) => report('retrying', waitMs));
+    /** @param {import('../bytes/model_sources.js').SourceDescription} description @param {number} [which] 1: the mmproj file */
+    const open = (description, which) =>
+      description.kind === 'page'
+        ? this.#pageBytes.source(description, which)
+        : ownSource(description, (_, waitMs) => report('retrying', waitMs));
     const isRemote = source.kind === 'url' || (source.kind === 'page' && source.isRemote);
     const isClosed = () => this.#isClosed;
     if (isClosed()) return;
@@ -265,15 +242,11 @@ export class EngineWorker {
       this.#wake();
       return this.#isReady ? this.#breathe() : undefined;
     };
-    await loadModel(native, opened, { onBytes, isClosed });
+    await loadModel(native, open(source), { onBytes, isClosed });
     tellHelpers(startOf());
     if (mmproj && !isClosed()) {
-      const encoders =
-        mmproj.kind === 'page'
-          ? this.#pageBytes.source(mmproj, 1)
-          : ownSource(mmproj, (_, waitMs) => report('retrying', waitMs));
       const { directoryOnly } = config;
-      await loadMedia(native, encoders, file, { onBytes: report, isClosed, directoryOnly });
+      await loadMedia(native, open(mmproj, 1), file, { onBytes: report, isClosed, directoryOnly });
     }
     if (draft && !isClosed()) await this.#loadDraft(native, config, draft);
     if (isClosed()) return;
@@ -363,9 +336,7 @@ export class EngineWorker {
   #beReady() {
     if (this.#isReady) return;
     this.#isReady = true;
-    const native = /** @type {NativeEngine} */ (this.#native);
-    const info = native.info();
-    this.#post({ type: 'ready', info: { ...info, ...native.counters(), ...mediaOf(native) } });
+    this.#post({ type: 'ready', info: infoOf(/** @type {NativeEngine} */ (this.#native)) });
     this.#stepEarly();
   }
 
@@ -458,9 +429,9 @@ export class EngineWorker {
     return this.#served?.requests;
   }
 
-  /** @param {unknown} trap of the module */
-  #wakeUnless(trap) {
-    if (trap) throw trap;
+  /** @param {() => void} action after which a step may be possible */
+  #wakeAfter(action) {
+    action();
     this.#wake();
   }
 

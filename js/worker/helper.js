@@ -20,15 +20,14 @@ export function becomeHelper({ module, index, port }) {
   };
   port.onmessage = ({ data }) => {
     if (typeof data === 'object' && !data?.memory) return ask();
-    // an error thrown in a task reaches the page's error event, but a rejected promise does not
-    runHelper(data.module ?? module, data, index).catch((error) => setTimeout(() => raise(error)));
+    runHelper(data.module ?? module, data, index).catch((error) => {
+      // an error thrown in a task reaches the page's error event, but a rejected promise does not
+      setTimeout(() => {
+        throw error;
+      });
+    });
   };
   // Firefox loses shared memory that is sent while the port is being transferred.
   port.onmessageerror = ask;
   ask();
-}
-
-/** @param {unknown} error */
-function raise(error) {
-  throw error;
 }

@@ -170,7 +170,9 @@ export class ServedEngine {
   #prompt(input, { thinkingBudgetTokens }, media) {
     const tokenizeFlags = TOKENIZE_ADD_SPECIAL | TOKENIZE_PARSE_SPECIAL;
     if ('prompt' in input) {
-      const prompt = media ? this.#tokensOf(input, media) : input.prompt;
+      const prompt = media
+        ? this.#native.media.tokenize(String(input.prompt), input.marker ?? '', media)
+        : input.prompt;
       const isLimited = thinkingBudgetTokens !== undefined && thinkingBudgetTokens >= 0;
       return { prompt, tokenizeFlags, ...(isLimited && { reasoningEnding: this.#textOf(prompt) }) };
     }
@@ -183,15 +185,6 @@ export class ServedEngine {
       oneCall: toolChoice?.parallel_tool_calls === false,
     };
     return { prompt, tokenizeFlags, conversation };
-  }
-
-  /**
-   * @param {import('../connection/messages.js').Input} input a string with markers
-   * @param {number[]} media
-   */
-  #tokensOf(input, media) {
-    const text = 'prompt' in input ? String(input.prompt) : '';
-    return this.#native.media.tokenize(text, input.marker ?? '', media);
   }
 
   /** @param {string | ArrayLike<number>} prompt */
