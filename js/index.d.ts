@@ -87,6 +87,12 @@ export type WasmModule = typeof globalThis extends {
   ? Module
   : object;
 
+/** Options of calls that can be aborted. */
+export interface Abortable {
+  /** Aborts the call, which then rejects with the signal's reason, by default an AbortError. */
+  signal?: AbortSignal | null;
+}
+
 export interface EngineSettings {
   /** Sent with every request for the model. */
   headers?: HeaderFields;
@@ -393,7 +399,7 @@ export interface LogitsContext {
   tokens: Int32Array;
 }
 
-export interface GenerateOptions extends SamplingOptions, GrammarOptions {
+export interface GenerateOptions extends SamplingOptions, GrammarOptions, Abortable {
   /**
    * With a constraint: the start of the constrained output, which the prompt already ends with.
    * Together with the answer it must match the constraint. A start that does not match is rejected
@@ -416,7 +422,6 @@ export interface GenerateOptions extends SamplingOptions, GrammarOptions {
   /** The number of alternatives that onToken receives, up to 20; 0: only the token's logprob. */
   logprobs?: number;
   // end request options
-  signal?: AbortSignal | null;
   /** Time limit for the request in milliseconds, after which it rejects with a TimeoutError. */
   timeout?: number | null;
   // begin flags: generated from include/options.mjs
@@ -657,16 +662,15 @@ export interface Session {
  * Options of a beam search. With a constraint, all beams match it, and logprobs are relative to the
  * allowed tokens.
  */
-export interface BeamSearchOptions extends GrammarOptions {
+export interface BeamSearchOptions
+  extends GrammarOptions,
+    Pick<GenerateOptions, 'signal' | 'priority' | 'salt'> {
   /** Number of beams, 1 to 16; 4 by default. */
   width?: number;
   /** Limit on the tokens per beam; 64 by default. */
   maxTokens?: number;
   /** The sum of logprobs is divided by tokens ** lengthPenalty. 1, the default, gives the mean. */
   lengthPenalty?: number;
-  signal?: AbortSignal | null;
-  priority?: number;
-  salt?: string | null;
 }
 
 /** A continuation. */
@@ -913,7 +917,7 @@ export type ResponseFormat =
       };
     };
 
-export interface ChatCompletionRequest {
+export interface ChatCompletionRequest extends Abortable {
   messages: ChatMessageParam[];
   /** Accepted and ignored: an engine has one model. */
   model?: string;
@@ -1015,7 +1019,6 @@ export interface ChatCompletionRequest {
    * as text, so untrusted input cannot end or begin a message.
    */
   parseSpecial?: boolean | null;
-  signal?: AbortSignal | null;
   onPrefill?: (progress: { done: number; total: number }) => void;
   /** The following are OpenAI's fields that are accepted but have no effect. */
   user?: string;
@@ -1130,8 +1133,7 @@ export interface ChatStream extends AsyncIterable<ChatCompletionChunk> {
 }
 
 /** Options of one call. */
-export interface ChatCallOptions {
-  signal?: AbortSignal | null;
+export interface ChatCallOptions extends Abortable {
   /** Milliseconds until the request ends with a TimeoutError. */
   timeout?: number | null;
 }
@@ -1654,15 +1656,7 @@ export interface OpMetrics {
   timed: number;
   /** The total of the timed passes. */
   time_us: number;
-  latency_us: {
-    mean: number;
-    min: number;
-    max: number;
-    stddev: number;
-    p50: number;
-    p95: number;
-    p99: number;
-  };
+  latency_us: Record<'mean' | 'min' | 'max' | 'stddev' | 'p50' | 'p95' | 'p99', number>;
   /** Bytes of weights, KV cache, or activations that the op has to read and write. */
   bytes: number;
   /** Multiply-adds of matrix products. */
@@ -1750,23 +1744,21 @@ export interface ModelInspection {
   info: Record<string, unknown>;
 }
 
-export interface TokenizeOptions {
+export interface TokenizeOptions extends Abortable {
   /** Adds BOS and EOS as the model requires; true by default. */
   addSpecial?: boolean;
   /** Whether control tokens in the text become their ids; true by default. */
   parseSpecial?: boolean;
-  signal?: AbortSignal | null;
 }
 
 /** Fields of ChatCompletionRequest that change the prompt; `variables` are its `chat_template_kwargs`. */
-export interface CountOptions {
+export interface CountOptions extends Abortable {
   tools?: ChatTool[] | null;
   /** With 'none', the prompt contains no tools. */
   tool_choice?: ChatCompletionRequest['tool_choice'];
   reasoning_effort?: ChatCompletionRequest['reasoning_effort'];
   variables?: Record<string, unknown>;
   parseSpecial?: boolean;
-  signal?: AbortSignal | null;
 }
 
 // ---- embeddings ----
@@ -1790,10 +1782,9 @@ export interface AdapterInfo {
   bytes: number;
 }
 
-export interface AddAdapterOptions {
+export interface AddAdapterOptions extends Abortable {
   /** The name that requests use; it is unique. */
   name: string;
-  signal?: AbortSignal | null;
 }
 
 /** LoRA adapters from GGUF files, which requests select. */
@@ -1824,7 +1815,7 @@ export interface Adapters {
   list(): Promise<AdapterInfo[]>;
 }
 
-export interface EmbedOptions {
+export interface EmbedOptions extends Abortable {
   /** Adapters that are applied to all inputs. */
   adapters?: AdapterUse[] | null;
   /**
@@ -1844,10 +1835,9 @@ export interface EmbedOptions {
    * rejected.
    */
   truncate?: boolean;
-  signal?: AbortSignal | null;
 }
 
-export interface ClassifyOptions {
+export interface ClassifyOptions extends Abortable {
   /**
    * The text before the input and the labels. A model with a classification head receives only the
    * input.
@@ -1859,13 +1849,12 @@ export interface ClassifyOptions {
    */
   truncate?: boolean;
   salt?: string;
-  signal?: AbortSignal | null;
 }
 
 /** Labels with their probabilities, which add up to 1, the most probable label first. */
 export type Classification = { label: string; score: number }[];
 
-export interface ExtractOptions {
+export interface ExtractOptions extends Abortable {
   /** The text before the schema and the input. */
   instructions?: string;
   /** 1024 by default. If the record needs more, the call rejects with INCOMPLETE. */
@@ -1874,7 +1863,6 @@ export interface ExtractOptions {
   temperature?: number;
   seed?: number;
   salt?: string;
-  signal?: AbortSignal | null;
 }
 
 /** Functions that the model may call, by name. */
@@ -1923,12 +1911,11 @@ export interface RunToolsResult {
   usage: { prompt_tokens: number; completion_tokens: number; total_tokens: number };
 }
 
-export interface RerankOptions {
+export interface RerankOptions extends Abortable {
   /** The number of results; all by default. */
   topN?: number;
   /** Truncates pairs that exceed the context; false by default: they are rejected. */
   truncate?: boolean;
-  signal?: AbortSignal | null;
 }
 
 export interface Ranking {
@@ -1942,13 +1929,12 @@ export interface Ranking {
 }
 
 /** OpenAI's request. Token ids are accepted instead of strings. */
-export interface EmbeddingRequest {
+export interface EmbeddingRequest extends Abortable {
   input: string | number[] | (string | number[])[];
   dimensions?: number | null;
   encoding_format?: 'float' | 'base64';
   model?: string;
   user?: string;
-  signal?: AbortSignal | null;
 }
 
 /** OpenAI's response. */
@@ -2057,7 +2043,7 @@ export interface Engine {
      * console.log(data.map(({ index, embedding }) => [index, embedding.length]));
      * //=> [ [ 0, 576 ], [ 1, 576 ] ]
      */
-    create(body: EmbeddingRequest, call?: { signal?: AbortSignal | null }): Promise<EmbeddingList>;
+    create(body: EmbeddingRequest, call?: Abortable): Promise<EmbeddingList>;
   };
   /**
    * Returns the token ids of a text.
@@ -2078,7 +2064,7 @@ export interface Engine {
    */
   detokenize(
     tokens: ArrayLike<number>,
-    options?: { special?: boolean; signal?: AbortSignal | null },
+    options?: { special?: boolean } & Abortable,
   ): Promise<string>;
   /**
    * Returns the bytes of each token, which may end within a character.
@@ -2088,10 +2074,7 @@ export interface Engine {
    * console.log(pieces.map((bytes) => bytes.length));
    * //=> [ 5, 6 ]
    */
-  tokenBytes(
-    tokens: ArrayLike<number>,
-    options?: { signal?: AbortSignal | null },
-  ): Promise<Uint8Array[]>;
+  tokenBytes(tokens: ArrayLike<number>, options?: Abortable): Promise<Uint8Array[]>;
   /**
    * Returns the number of tokens of a text.
    *
@@ -2182,11 +2165,7 @@ export interface Engine {
    */
   applyTemplate(
     messages: ChatMessageParam[],
-    options?: {
-      addGenerationPrompt?: boolean;
-      variables?: Record<string, unknown>;
-      signal?: AbortSignal | null;
-    },
+    options?: { addGenerationPrompt?: boolean; variables?: Record<string, unknown> } & Abortable,
   ): Promise<string>;
   /**
    * Returns the model's dimensions, the memory plan, threads, kernels and sharing.
@@ -2220,17 +2199,9 @@ export interface Engine {
    * await measured.close();
    * //=> true
    */
-  metrics(options?: {
-    format?: 'json';
-    reset?: boolean;
-    signal?: AbortSignal | null;
-  }): Promise<EngineMetrics>;
+  metrics(options?: { format?: 'json'; reset?: boolean } & Abortable): Promise<EngineMetrics>;
   /** Returns the metrics in Prometheus' text format 0.0.4. */
-  metrics(options: {
-    format: 'prometheus';
-    reset?: boolean;
-    signal?: AbortSignal | null;
-  }): Promise<string>;
+  metrics(options: { format: 'prometheus'; reset?: boolean } & Abortable): Promise<string>;
   /**
    * Creates a session: text that continues from call to call. Its requests, forks and saved states
    * have its `salt`.
@@ -2240,7 +2211,7 @@ export interface Engine {
    * console.log(await session.append('Once upon a time'));
    * //=> { tokens: 4, cachedTokens: 0 }
    */
-  createSession(options?: { signal?: AbortSignal | null; salt?: string | null }): Promise<Session>;
+  createSession(options?: { salt?: string | null } & Abortable): Promise<Session>;
   /**
    * Returns the prefix cache as bytes, for an engine with the same model. With `to`, it is also stored
    * there: a path (Node, Deno) or a name in the origin private file system.

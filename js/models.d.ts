@@ -57,7 +57,8 @@ export interface HubOptions {
   token?: string;
 }
 
-export interface GetOptions {
+export interface GetOptions
+  extends Pick<import('./index.js').EngineSettings, 'headers' | 'retries' | 'stallMs'> {
   /** Pauses the download: stored chunks are kept, and the next `get` resumes there. */
   signal?: AbortSignal | null;
   onProgress?: (progress: KeepProgress) => void;
@@ -67,15 +68,7 @@ export interface GetOptions {
   size?: number;
   /** For names such as `hf:owner/repo/file.gguf`. */
   hub?: HubOptions;
-  headers?: import('./index.js').HeaderFields;
   fetch?: typeof globalThis.fetch;
-  /** The number of consecutive attempts to resume a broken download; 5 by default. */
-  retries?: number;
-  /**
-   * A connection that delivers no byte for this many milliseconds counts as broken; 30000 by
-   * default, 0: never.
-   */
-  stallMs?: number;
   /** Number of requests that fetch parts of the file at the same time; 1 by default. */
   connections?: number;
 }

@@ -232,10 +232,7 @@ export interface FeatureExtractionPipeline extends Pipeline {
   (texts: string | string[], options?: ExtractionOptions): Promise<Tensor>;
 }
 
-export interface Classification {
-  label: string;
-  score: number;
-}
+export type Classification = import('./index.js').Classification[0];
 
 export interface TextClassificationPipeline extends Pipeline {
   (
