@@ -63,10 +63,6 @@ export class ChatReply {
     await chunks?.return?.();
   }
 
-  async #start() {
-    return (await this.#begin())[Symbol.asyncIterator]();
-  }
-
   /**
    * @template T
    * @param {(chunk: Chunk) => T | undefined} shape returns undefined if a chunk has nothing for
@@ -107,7 +103,7 @@ export class ChatReply {
   async #next() {
     if (this.#isOver) return undefined;
     try {
-      this.#chunks ??= this.#start();
+      this.#chunks ??= this.#begin().then((stream) => stream[Symbol.asyncIterator]());
       const chunks = await this.#chunks;
       if (this.#isOver) return undefined; // the reader left in the meantime
       const { done, value } = await chunks.next();

@@ -109,15 +109,17 @@ export function onlyModel([model, more], usage) {
 
 /** @param {Map<string, string | undefined>} last @returns {Record<string, any>} the options of createEngine, without the model */
 export function engineOptionsOf(last) {
-  const [contextSize, threads, kv] = ['--ctx', '--threads', '--kv'].map((name) => last.get(name));
-  const [k, v = k] = kv?.split(':') ?? [];
-  const [tables, preTokenizer] = ['--tables', '--pre-tokenizer'].map((name) => last.get(name));
+  const numberOf = (/** @type {string} */ name) => {
+    const text = last.get(name);
+    return text === undefined ? undefined : Number(text);
+  };
+  const [k, v = k] = last.get('--kv')?.split(':') ?? [];
   return {
-    ...(contextSize !== undefined && { contextSize: Number(contextSize) }),
-    ...(threads !== undefined && { threads: Number(threads) }),
-    ...(k !== undefined && { kvType: { k, v } }),
-    ...(tables !== undefined && { tables }),
-    ...(preTokenizer !== undefined && { preTokenizer }),
-    ...(last.has('--no-predictor') && { predictor: false }),
+    contextSize: numberOf('--ctx'),
+    threads: numberOf('--threads'),
+    kvType: k === undefined ? undefined : { k, v },
+    tables: last.get('--tables'),
+    preTokenizer: last.get('--pre-tokenizer'),
+    predictor: !last.has('--no-predictor'),
   };
 }

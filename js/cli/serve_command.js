@@ -116,17 +116,13 @@ function handlerOptionsOf(given) {
 
 /** @param {Map<string, string[]>} given @returns {Record<string, any>} the options of createEngine in addition to the model */
 function engineOptionsOf(given) {
-  const contextSize = numberOf(given, '--ctx', COUNT_MAX, 1);
-  const threads = numberOf(given, '--threads', COUNT_MAX, 1);
-  const maxTiles = numberOf(given, '--max-tiles', COUNT_MAX, 1);
-  const maxImageTokens = numberOf(given, '--max-image-tokens', COUNT_MAX, 1);
   const [k, v = k] = given.get('--kv')?.at(-1)?.split(':') ?? [];
   return {
-    ...(contextSize !== undefined && { contextSize }),
-    ...(threads !== undefined && { threads }),
-    ...(maxTiles !== undefined && { maxTiles }),
-    ...(maxImageTokens !== undefined && { maxImageTokens }),
-    ...(k !== undefined && { kvType: /** @type {any} */ ({ k, v }) }),
+    contextSize: numberOf(given, '--ctx', COUNT_MAX, 1),
+    threads: numberOf(given, '--threads', COUNT_MAX, 1),
+    maxTiles: numberOf(given, '--max-tiles', COUNT_MAX, 1),
+    maxImageTokens: numberOf(given, '--max-image-tokens', COUNT_MAX, 1),
+    kvType: k === undefined ? undefined : { k, v },
   };
 }
 

@@ -39,7 +39,6 @@ export class FolderBackend {
   kind = /** @type {const} */ ('folder');
   #fs;
   #path;
-  #root;
   /**
    * Open files of models that are being stored.
    * @type {Map<string, Promise<import('node:fs').promises.FileHandle>>}
@@ -50,20 +49,16 @@ export class FolderBackend {
   constructor(folder = defaultFolder()) {
     this.#fs = globalThis.process.getBuiltinModule('node:fs').promises;
     this.#path = globalThis.process.getBuiltinModule('node:path');
-    this.#root = folder;
-  }
-
-  get folder() {
-    return this.#root;
+    this.folder = folder;
   }
 
   /** @param {string} id @param {string} name */
   #at(id, name) {
-    return this.#path.join(this.#root, id, name);
+    return this.#path.join(this.folder, id, name);
   }
 
   async ids() {
-    return this.#fs.readdir(this.#root).catch(() => /** @type {string[]} */ ([]));
+    return this.#fs.readdir(this.folder).catch(() => /** @type {string[]} */ ([]));
   }
 
   /** @param {string} id */
@@ -176,13 +171,13 @@ export class FolderBackend {
 
   async estimate() {
     try {
-      await this.#fs.mkdir(this.#root, { recursive: true });
-      const { bavail, bsize } = await this.#fs.statfs(this.#root);
+      await this.#fs.mkdir(this.folder, { recursive: true });
+      const { bavail, bsize } = await this.#fs.statfs(this.folder);
       return { freeBytes: bavail * bsize, isPersisted: true };
     } catch (error) {
       throw new WickError(
         'IO',
-        `${this.#root} is not a folder for models: ${wordsOf(error)}`,
+        `${this.folder} is not a folder for models: ${wordsOf(error)}`,
         error,
       );
     }

@@ -47,6 +47,8 @@ export class OpenModel {
   /** The latest record of the model. @type {ModelRecord | undefined} */
   record;
   news = new News();
+  /** The error that ended the download. @type {unknown} */
+  failure;
   #id;
   #backend;
   #options;
@@ -54,8 +56,6 @@ export class OpenModel {
   #download;
   /** @type {Promise<void> | undefined} */
   #leading;
-  /** @type {unknown} */
-  #failure;
   /** @type {Promise<void>} settles when this tab has released its lock */
   #ended = Promise.resolve();
   /** Whether another tab leads. */
@@ -125,11 +125,7 @@ export class OpenModel {
   }
 
   get hasFailed() {
-    return this.#failure !== undefined;
-  }
-
-  get failure() {
-    return this.#failure;
+    return this.failure !== undefined;
   }
 
   /** The known hash from the file's record or from the hub. */
@@ -251,7 +247,7 @@ export class OpenModel {
 
   /** Ensures that some tab is downloading, and waits for a change. */
   async advance() {
-    if (this.#failure !== undefined) throw this.#failure;
+    if (this.failure !== undefined) throw this.failure;
     if (this.#download) {
       await this.news.next();
     } else {
@@ -260,7 +256,7 @@ export class OpenModel {
       });
       await this.#leading;
     }
-    if (this.#failure !== undefined) throw this.#failure;
+    if (this.failure !== undefined) throw this.failure;
   }
 
   async #lead() {
@@ -342,8 +338,8 @@ export class OpenModel {
       const isChanged = error instanceof WickError && error.code === 'CHANGED';
       const wasRead = this.#download?.isConfirmed;
       if (isChanged) await this.#backend.remove(this.#id);
-      if (!isChanged || wasRead) this.#failure = error;
-      else if (isNew) this.#failure = otherSize(record);
+      if (!isChanged || wasRead) this.failure = error;
+      else if (isNew) this.failure = otherSize(record);
       this.record = undefined;
       this.#failed = this.#download;
     } finally {
@@ -375,13 +371,13 @@ export class OpenModel {
     });
     this.#download = download;
     this.#heard = undefined; // another tab's download has ended
-    if (this.#failure !== undefined) download.stop();
+    if (this.failure !== undefined) download.stop();
     await download.run();
   }
 
   /** Ends reading and downloading. Stored chunks are kept. */
   async stop() {
-    this.#failure ??= new WickError('CLOSED', 'model: reading stopped');
+    this.failure ??= new WickError('CLOSED', 'model: reading stopped');
     await this.#leading?.catch(() => {});
     this.#download?.stop();
     this.news.notify();

@@ -11,7 +11,14 @@ import { timingsOf } from './generation.js';
 import { optionsOfFormat } from './grammar_options.js';
 import { loadChats } from './later.js';
 import { decodeMedia, mediaPartOf, splitMedia } from './media_parts.js';
-import { checkCompletions, checkFlag, checkNumber, checkObject, shown } from './option_checks.js';
+import {
+  checkCompletions,
+  checkFlag,
+  checkNumber,
+  checkObject,
+  checkText,
+  shown,
+} from './option_checks.js';
 import { leavable, readersOf } from './piece_reader.js';
 import { settingsOf } from './request_options.js';
 import { Session } from './session.js';
@@ -43,6 +50,12 @@ const bodyNames = /** @type {const} */ ([
   ...samplerOptions.map(([field]) => /** @type {keyof ChatCompletionRequest} */ (field)),
 ]);
 
+/** Fields that are options of generate() under the same name. */
+const sameNames = /** @type {const} */ ([
+  ...['seed', 'stop', 'priority', 'speculation', 'salt', 'adapters', 'grammar', 'regex'],
+  ...['choices', 'logitsHook'],
+]);
+
 /** Options of countTokens and tokenize. */
 const countNames = /** @type {const} */ ([
   ...['tools', 'tool_choice', 'reasoning_effort', 'variables', 'parseSpecial', 'signal'],
@@ -66,9 +79,7 @@ function checkBody(body) {
   }
   const found = unsupported.find((name) => body[name] !== undefined && body[name] !== null);
   if (found) throw new WickError('UNSUPPORTED', `${found}: is not supported by chat completions`);
-  if (typeof (body.stream ?? false) !== 'boolean') {
-    throw argumentError(`stream must be true or false, not ${shown(body.stream)}`);
-  }
+  checkFlag('stream', body.stream);
   checkObject('stream_options', body.stream_options);
   checkFlag('stream_options.include_usage', body.stream_options?.include_usage);
   checkObject('chat_template_kwargs', body.chat_template_kwargs);
@@ -116,11 +127,7 @@ function toolsOf(body) {
     }
     const { name, description, parameters } = tool.function;
     checkObject(`tools[${index}].function.parameters`, parameters);
-    if (typeof (description ?? '') !== 'string') {
-      throw argumentError(
-        `tools[${index}].function.description must be a string, not ${shown(description)}`,
-      );
-    }
+    checkText(`tools[${index}].function.description`, description ?? '');
     const before = tools?.findIndex((one) => one.function.name === name);
     if (before !== index) {
       throw argumentError(`tools[${index}] has the same name as tools[${before}]: ${shown(name)}`);
@@ -136,12 +143,10 @@ function toolsOf(body) {
   }
   const isKnown = !named || tools?.some((tool) => tool.function.name === named);
   if (!isKnown) throw argumentError(`tool_choice: no tool has the name ${shown(named)}`);
-  if (typeof (isParallel ?? true) !== 'boolean') {
-    throw argumentError(`parallel_tool_calls must be true or false, not ${shown(isParallel)}`);
-  }
+  const parallel_tool_calls = checkFlag('parallel_tool_calls', isParallel, true);
   if (!tools?.length && wanted === 'required') throw argumentError('tool_choice needs tools');
   if (!tools?.length || wanted === 'none') return { tools: undefined };
-  return { tools, toolChoice: { tool_choice: wanted, parallel_tool_calls: isParallel ?? true } };
+  return { tools, toolChoice: { tool_choice: wanted, parallel_tool_calls } };
 }
 
 /**
@@ -201,20 +206,11 @@ function settingsOfBody(body) {
   const topLogprobs = checkNumber('top_logprobs', body.top_logprobs ?? 0, requestNumbers.logprobs);
   if (topLogprobs > 0 && !isTold) throw argumentError('top_logprobs needs logprobs: true');
   return settingsOf({
+    ...Object.fromEntries(sameNames.map((name) => [name, body[name]])),
     maxTokens: body.max_completion_tokens ?? body.max_tokens ?? undefined,
-    seed: body.seed ?? undefined,
-    stop: body.stop ?? undefined,
     logitBias: body.logit_bias ?? undefined,
     logprobs: isTold ? topLogprobs : undefined,
-    priority: body.priority ?? undefined,
-    speculation: body.speculation ?? undefined,
-    salt: body.salt ?? undefined,
-    adapters: body.adapters ?? undefined,
-    grammar: body.grammar ?? undefined,
-    regex: body.regex ?? undefined,
-    choices: body.choices ?? undefined,
     jsonSchema: body.json_schema ?? undefined,
-    logitsHook: body.logitsHook ?? undefined,
     ...samplersOfBody(/** @type {any} */ (body)),
     ...format,
   });
@@ -250,10 +246,7 @@ export class ChatCompletions {
         'session: cannot be combined with n or salt, because a session has only one answer and its own salt',
       );
     }
-    const parseSpecial = body.parseSpecial ?? false;
-    if (typeof parseSpecial !== 'boolean') {
-      throw argumentError(`parseSpecial must be true or false, not ${shown(parseSpecial)}`);
-    }
+    const parseSpecial = checkFlag('parseSpecial', body.parseSpecial);
     const message = {
       input: {
         ...split,
@@ -319,7 +312,7 @@ export class ChatCompletions {
   }
 
   /**
-   * @param {import('../index.js').ChatMessage[]} messages
+   * @param {unknown} messages
    * @param {import('../index.js').CountOptions} [options]
    * @returns {Promise<number[]>} the prompt that `create` would build from them
    */
@@ -460,7 +453,13 @@ export class ChatStream {
 
   /** The controller whose abort() ends the stream with an AbortError. */
   get controller() {
-    this.#controller ??= abortsReaders(this.#readers);
+    if (!this.#controller) {
+      this.#controller = new AbortController();
+      const { signal } = this.#controller;
+      signal.addEventListener('abort', () => {
+        for (const reader of this.#readers) reader.abort(abortError(signal.reason));
+      });
+    }
     return this.#controller;
   }
 
@@ -536,19 +535,6 @@ export class ChatStream {
       ...(this.#body.stream_options?.include_usage && { usage: null }),
     };
   }
-}
-
-/**
- * @param {PieceReader[]} readers are aborted by the controller and cancelled if the stream is
- * abandoned instead
- */
-function abortsReaders(readers) {
-  const controller = new AbortController();
-  const { signal } = controller;
-  signal.addEventListener('abort', () => {
-    for (const reader of readers) reader.abort(abortError(signal.reason));
-  });
-  return controller;
 }
 
 /**

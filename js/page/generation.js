@@ -60,14 +60,11 @@ async function* readTexts(reader) {
 function resultOf(done) {
   return {
     finishReason: done.finish,
-    ...stopOf(done),
+    ...(done.stop !== undefined && { stop: done.stop }),
     usage: usageOf(done),
     timings: timingsOf(done),
   };
 }
-
-/** @param {Done} done @returns {{stop?: string}} */
-const stopOf = ({ stop }) => (stop === undefined ? {} : { stop });
 
 /** @param {Done} done */
 function usageOf(done) {

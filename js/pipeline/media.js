@@ -55,7 +55,9 @@ export function imageTextToText(engine) {
     await checkMedia(engine, 'image', 'image-text-to-text');
     const chats = [input].flat(2);
     if (chats.length > 0 && isChat(chats)) {
-      const all = isChat(input) ? withImages(input, []) : input.map(withoutImages);
+      const all = isChat(input)
+        ? withImages(input, [])
+        : input.map((/** @type {ChatMessage[]} */ chat) => withImages(chat, []));
       return generate(all, second);
     }
     const images = [input].flat();
@@ -71,8 +73,6 @@ export function imageTextToText(engine) {
     }));
   };
 }
-
-const withoutImages = (/** @type {ChatMessage[]} */ chat) => withImages(chat, []);
 
 // ---- automatic-speech-recognition ----
 

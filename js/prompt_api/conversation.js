@@ -27,9 +27,7 @@ const ROUNDS_MAX = 16;
 const nothing = { role: 'user', content: '' };
 
 export class Conversation {
-  #engine;
   #session;
-  #options;
   /** Prompts that are never dropped. @type {ChatMessage[]} */
   #lasting = [];
   /** The messages of each prompt with their answer. @type {ChatMessage[][]} */
@@ -46,21 +44,13 @@ export class Conversation {
    * @param {number} window the context size in tokens
    */
   constructor(engine, session, options, window) {
-    this.#engine = engine;
+    this.engine = engine;
     this.#session = session;
-    this.#options = options;
+    this.options = options;
     const tools = options.tools.map(({ tool }) => tool);
     this.#tools = tools.length === 0 ? {} : { tools };
     this.#counter = new MessageCounter(engine, tools);
     this.window = window;
-  }
-
-  get engine() {
-    return this.#engine;
-  }
-
-  get options() {
-    return this.#options;
   }
 
   get isEmpty() {
@@ -144,7 +134,7 @@ export class Conversation {
     try {
       const read = this.#counter.asTaken(messages);
       const body = { ...this.#tools, messages: read, session: this.#session, max_tokens: 1 };
-      await this.#engine.chat.completions.create(body, { signal });
+      await this.engine.chat.completions.create(body, { signal });
     } catch (error) {
       if (/** @type {any} */ (error)?.code !== 'TEMPLATE') throw error;
     }
@@ -177,7 +167,7 @@ export class Conversation {
 
   /** @param {ChatMessage[]} turn @param {How} how @returns {AsyncGenerator<string, {message: ChatMessage, finish: string}, void>} */
   async *#reply(turn, { fields, words, effort, signal }) {
-    const { topK, temperature } = this.#options.sampling;
+    const { topK, temperature } = this.options.sampling;
     const isLimited = Object.keys(fields).length > 0;
     const body = {
       ...{ top_k: topK, temperature, session: this.#session },
@@ -212,7 +202,7 @@ export class Conversation {
   async *#chunks(wanted, signal, isLimited) {
     try {
       yield* /** @type {AsyncIterable<any>} */ (
-        await this.#engine.chat.completions.create(wanted, { signal })
+        await this.engine.chat.completions.create(wanted, { signal })
       );
     } catch (error) {
       const { code, message } = /** @type {any} */ (error);
@@ -226,7 +216,7 @@ export class Conversation {
   /** @param {Call} call may refer to a tool that does not exist */
   #toolOf({ function: { name } }) {
     const missing = { execute: () => Promise.reject(new Error(`Unknown tool ${name}`)) };
-    return this.#options.tools.find(({ tool }) => tool.function.name === name) ?? missing;
+    return this.options.tools.find(({ tool }) => tool.function.name === name) ?? missing;
   }
 
   /**
@@ -248,7 +238,7 @@ export class Conversation {
 
   async fork() {
     const made = new Conversation(
-      ...[this.#engine, await this.#session.fork(), this.#options, this.window],
+      ...[this.engine, await this.#session.fork(), this.options, this.window],
     );
     made.#lasting = [...this.#lasting];
     made.#turns = [...this.#turns];

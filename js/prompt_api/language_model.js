@@ -4,7 +4,7 @@
 import { Conversation } from './conversation.js';
 import { domError, fromEngine } from './dom_errors.js';
 import { CreateMonitor, ModelLoading } from './model_loading.js';
-import { Operations } from './operations.js';
+import { aborted, Operations } from './operations.js';
 import { readOptions, samplingLimits } from './options.js';
 import { takeMedia } from './prompt_media.js';
 import { readConstraint, readPrompt } from './prompts.js';
@@ -224,7 +224,7 @@ class Session extends EventTarget {
     const made = await this.#operations.run(signal, async (own) => {
       const forked = this.#conversation.fork();
       try {
-        return await unlessAborted(forked, own);
+        return await Promise.race([forked, aborted(own)]);
       } catch (error) {
         forked.then((late) => late.close()).catch(() => {}); // no caller will receive it
         throw error;
@@ -265,10 +265,8 @@ async function open(loading, options, isExtension) {
   monitor?.(progress);
   return new Operations().run(signal, async (own) => {
     progress.tell(0);
-    const engine = await unlessAborted(
-      loading.engine((share) => own.aborted || progress.tell(share)),
-      own,
-    );
+    const loaded = loading.engine((share) => own.aborted || progress.tell(share));
+    const engine = await Promise.race([loaded, aborted(own)]);
     await checkMedia();
     const begun = await takeMedia(engine, said);
     const { contextSize } = await engine.info();
@@ -285,16 +283,6 @@ async function open(loading, options, isExtension) {
       throw error;
     }
     return conversation;
-  });
-}
-
-/** @template T @param {Promise<T>} value that may be abandoned @param {AbortSignal} signal @returns {Promise<T>} */
-function unlessAborted(value, signal) {
-  return new Promise((settle, fail) => {
-    const abort = () => fail(signal.reason);
-    if (signal.aborted) abort();
-    signal.addEventListener('abort', abort);
-    value.then(settle, fail).finally(() => signal.removeEventListener('abort', abort));
   });
 }
 

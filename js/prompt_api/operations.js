@@ -50,8 +50,9 @@ export class Operations {
   }
 }
 
-/** @param {AbortSignal} signal that has not aborted yet @returns {Promise<never>} */
-const aborted = (signal) =>
+/** @param {AbortSignal} signal of an operation @returns {Promise<never>} rejects when it aborts */
+export const aborted = (signal) =>
   new Promise((_, fail) => {
+    if (signal.aborted) fail(signal.reason);
     signal.addEventListener('abort', () => fail(signal.reason));
   });
