@@ -123,12 +123,6 @@ export function wordsOf(list, values) {
   });
 }
 
-/** @param {string | Uint8Array | undefined} text @param {Passed} passed @returns {number[]} its address and its size in bytes */
-export function passText(text, passed) {
-  const { address, sizeBytes } = passed.text(text ?? '');
-  return [address, sizeBytes];
-}
-
 /** @param {NativeConfig} config @param {Passed} passed @returns {number[]} a web_config */
 export function configWords(config, passed) {
   const { memoryLimit, preTokenizer } = config;
@@ -145,7 +139,7 @@ export function configWords(config, passed) {
     kType: kvTypes[config.kType],
     vType: kvTypes[config.vType],
     tables: tablePlaces[config.tables ?? 'inside'],
-    preTokenizer: preTokenizer && passText(preTokenizer, passed),
+    preTokenizer: preTokenizer && passed.text(preTokenizer),
   });
 }
 
@@ -170,19 +164,19 @@ export function requestWords(request, passed, adapters) {
     ...(thinkingBudgetTokens >= 0 && {
       limitsReasoning: true,
       reasoningTokens: thinkingBudgetTokens,
-      reasoningEnding: passText(request.reasoningEnding, passed),
+      reasoningEnding: passed.text(request.reasoningEnding),
     }),
     ...(request.conversation && passConversation(request.conversation, grammar, passed)),
     adapters: uses?.length && [adapters.pass(uses, passed), uses.length],
     grammarKind: grammar?.kind,
-    grammar: grammar && passText(grammar.text, passed),
-    grammarBegun: grammar && passText(grammar.begun, passed),
+    grammar: grammar && passed.text(grammar.text),
+    grammarBegun: grammar && passed.text(grammar.begun),
   });
 }
 
 /** @param {NativeChat} chat @param {Passed} passed @returns {number} the address of a web_chat */
 export function passChat(chat, passed) {
-  const [json, prefix] = [chat.json, chat.prefix].map((text) => passText(text, passed));
+  const [json, prefix] = [chat.json, chat.prefix].map((text) => passed.text(text));
   return passed.record(wordsOf(layout.CHAT, { ...chat, json, prefix }), layout.CHAT_KINDS);
 }
 
@@ -190,7 +184,7 @@ export function passChat(chat, passed) {
 const passConversation = ({ toolChoice, oneCall, ...chat }, grammar, passed) => ({
   chat: passChat(chat, passed),
   // the template may have variables named tools and tool_choice
-  toolChoice: passText(toolChoice ?? '"none"', passed),
+  toolChoice: passed.text(toolChoice ?? '"none"'),
   oneCall,
   isGrammarWhole: grammar?.isWhole,
 });
@@ -236,17 +230,17 @@ function passEmbedded(text, passed) {
   }
   const [first, second] = /** @type {string[]} */ (typeof text === 'string' ? [text] : text);
   return wordsOf(layout.EMBED_TEXT, {
-    text: passText(first, passed),
-    document: second !== undefined && passText(second, passed),
+    text: passed.text(first),
+    document: second !== undefined && passed.text(second),
   });
 }
 
 /** @param {NativeRequest} request @param {Passed} passed @returns {object} fields of a web_request */
 const passPrompt = ({ prompt, salt }, passed) => ({
-  ...(typeof prompt === 'string' && { text: passText(prompt, passed) }),
+  ...(typeof prompt === 'string' && { text: passed.text(prompt) }),
   ...(typeof prompt !== 'string' &&
     prompt.length > 0 && { tokens: [passed.ints(prompt), prompt.length] }),
-  salt: salt && passText(salt, passed),
+  salt: salt && passed.text(salt),
 });
 
 /** @param {NativeRequest} request @param {Passed} passed @returns {number} the address of a wick_sampling */
@@ -257,7 +251,7 @@ function passSampling(request, passed) {
     temperature: numbers.map(([name, { byDefault }]) => request[name] ?? byDefault), // -1 becomes WICK_LAST_CONTEXT
     logprob: request.logprob,
     logprobs: request.logprobs,
-    samplers: samplers !== undefined && passed.text(samplers).address,
+    samplers: samplers !== undefined && passed.text(samplers)[0],
     drySequenceBreakers: breakers && passTexts(breakers, passed),
     bias: logitBias.length > 0 && [
       passed.record(logitBias.flat(), layout.BIAS_KINDS),
@@ -269,7 +263,7 @@ function passSampling(request, passed) {
 
 /** @param {string[]} list @param {Passed} passed @returns {number[]} the addresses of two arrays, of texts and of their sizes, and their length */
 function passTexts(list, passed) {
-  const texts = list.map((one) => passText(one, passed));
+  const texts = list.map((one) => passed.text(one));
   const [addresses, sizes] = [0, 1].map((at) =>
     passed.record(
       texts.map((text) => text[at]),

@@ -180,14 +180,13 @@ export class Passed {
   }
 
   /**
-   * @param {string | Uint8Array} text
-   * @returns {{address: number, sizeBytes: number}} UTF-8 with a terminating zero, which the size
-   * does not count
+   * @param {string | Uint8Array} [text]
+   * @returns {[address: number, sizeBytes: number]} UTF-8 with a terminating zero, which the size does not count
    */
-  text(text) {
+  text(text = '') {
     const bytes =
       typeof text === 'string' ? encoder.encode(`${text}\0`) : Uint8Array.from([...text, 0]);
-    return { address: this.bytes(bytes), sizeBytes: bytes.byteLength - 1 };
+    return [this.bytes(bytes), bytes.byteLength - 1];
   }
 
   /** @param {ArrayLike<number>} ints @returns {number} */

@@ -1,7 +1,7 @@
 // js/wasm/media_table.js — an engine's images and recordings: the calls into the media module,
 // which is loaded with the first mmproj file.
 
-import { passChat, passText, wordsOf } from './engine_records.js';
+import { passChat, wordsOf } from './engine_records.js';
 import * as layout from './layout.js';
 
 /**
@@ -103,8 +103,8 @@ export class MediaTable {
       const isText = typeof prompt === 'string';
       const words = wordsOf(layout.MEDIA_PROMPT, {
         chat: isText ? 0 : passChat(prompt, passed),
-        text: passText(isText ? prompt : '', passed),
-        marker: passText(marker, passed),
+        text: passed.text(isText ? prompt : ''),
+        marker: passed.text(marker),
         media: [passed.ints(media), media.length],
       });
       const record = passed.record(words, layout.MEDIA_PROMPT_KINDS);

@@ -335,7 +335,7 @@ export class NativeEngine {
   /** @param {string} text @param {number} flags @returns {Int32Array} */
   tokenize(text, flags) {
     return this.#with((passed) => {
-      const { address, sizeBytes } = passed.text(text);
+      const [address, sizeBytes] = passed.text(text);
       let capacity = sizeBytes + 16;
       let tokens = passed.room(capacity * 4);
       /** @returns {number} */
@@ -382,8 +382,7 @@ export class NativeEngine {
   /** @param {string} source Jinja, or the name of a template that the engine knows */
   setChatTemplate(source) {
     this.#with((passed) => {
-      const { address, sizeBytes } = passed.text(source);
-      this.#check(this.#exports.chat_set_template(this.#engine, address, sizeBytes));
+      this.#check(this.#exports.chat_set_template(this.#engine, ...passed.text(source)));
     });
   }
 
@@ -615,8 +614,7 @@ export class NativeEngine {
 function valuesOf(kind, value, passed) {
   if (kind === 'number') return [value];
   if (kind === 'flag') return [value ? 1 : 0];
-  const { address, sizeBytes } = passed.text(String(value ?? ''));
-  return [address, sizeBytes];
+  return passed.text(String(value ?? ''));
 }
 
 /** @param {Heap} heap @param {number} sizeBytes */

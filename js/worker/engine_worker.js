@@ -6,10 +6,9 @@ import { fromPlainError, refusalOf, toPlainError, WickError } from '../base/erro
 import { ProgressMeter } from '../bytes/download_progress.js';
 import { openRows } from '../bytes/row_readers.js';
 import { openSwap } from '../storage/swap_file.js';
+import { rowsHost, swapHost } from '../wasm/host_functions.js';
 import { STEP_PROGRESS, STEP_WAIT_BYTES } from '../wasm/layout.js';
 import { NativeEngine } from '../wasm/native_engine.js';
-import { rowsHost } from '../wasm/rows_host.js';
-import { swapHost } from '../wasm/swap_host.js';
 import { compileModule } from '../wasm/wasm_module.js';
 import { infoOf } from './answers.js';
 import { loadModel } from './load_model.js';

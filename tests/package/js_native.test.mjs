@@ -6,10 +6,10 @@ import { describe, test } from 'node:test';
 import { subjects } from '../../js/base/option_table.js';
 import { AdapterTable } from '../../js/wasm/adapter_table.js';
 import { Heap } from '../../js/wasm/heap.js';
+import { swapHost } from '../../js/wasm/host_functions.js';
 import * as layout from '../../js/wasm/layout.js';
 import { NativeEngine } from '../../js/wasm/native_engine.js';
 import { StateBytes } from '../../js/wasm/state_transfer.js';
-import { swapHost } from '../../js/wasm/swap_host.js';
 import { createMemory, instantiate, runHelper } from '../../js/wasm/wasm_module.js';
 import { CHAT, REQUEST, SAMPLING } from '../support/records.mjs';
 

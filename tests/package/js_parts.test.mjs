@@ -498,8 +498,8 @@ describe('memory', () => {
   test('arguments are terminated, in order, and freed', () => {
     const { heap, freed } = heapOf();
     const passed = new Passed(heap);
-    const text = passed.text('aö');
-    assert.deepEqual([text.sizeBytes, [...heap.read(text.address, 4)]], [3, [97, 195, 182, 0]]);
+    const [address, sizeBytes] = passed.text('aö');
+    assert.deepEqual([sizeBytes, [...heap.read(address, 4)]], [3, [97, 195, 182, 0]]);
     const ints = passed.ints([1, -2]);
     assert.deepEqual([...heap.readInts(ints, 2)], [1, -2]);
     const record = passed.record([-1, 0.5, 1], 'ufa');

@@ -7,8 +7,8 @@ import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { decodeEvents } from '../../js/wasm/event_records.js';
+import { rowsHost } from '../../js/wasm/host_functions.js';
 import * as layout from '../../js/wasm/layout.js';
-import { rowsHost } from '../../js/wasm/rows_host.js';
 import { compileModule, isThreaded } from '../../js/wasm/wasm_module.js';
 
 /** The smallest module, and one with only an empty function, exported as helper_main. */

@@ -1,4 +1,5 @@
-// js/wasm/swap_host.js — functions that the module calls to swap pages to a file.
+// js/wasm/host_functions.js — functions that the module calls: to swap pages to a file, and to read rows of tables outside of
+// its memory.
 
 /** @typedef {import('./heap.js').Heap} Heap */
 
@@ -19,5 +20,24 @@ export function swapHost(swap, heap) {
       return isRead;
     },
     swap_drop: (id) => swap.drop(id),
+  };
+}
+
+/**
+ * @param {{read: (file: number, offset: number, size: number) => Uint8Array}} rows
+ * @param {() => Heap} heap
+ * @returns {Partial<import('./wasm_module.js').Host>}
+ */
+export function rowsHost(rows, heap) {
+  return {
+    read_table: (file, offset, address, size) => {
+      try {
+        const bytes = rows.read(file, offset, size >>> 0);
+        heap().write(address, bytes);
+        return bytes.length;
+      } catch {
+        return -1; // the engine then requests the row itself
+      }
+    },
   };
 }
