@@ -1,13 +1,11 @@
 // js/edge/edge_options.js — checks the options of wick-llm/edge and fills in the defaults.
 
 import { argumentError } from '../base/errors.js';
-import { checkNames } from '../base/option_names.js';
-import { engineFlags, engineNumbers } from '../base/option_table.js';
 import { BytesSource } from '../bytes/given_sources.js';
 import { createSource } from '../bytes/model_sources.js';
 import { RangeSource } from '../bytes/range_source.js';
-import { configOf } from '../page/engine_options.js';
-import { downloadOf, mmprojOf, onlySourceOf, sourceOf } from '../page/model_options.js';
+import { allNames, checkCommon, configOf } from '../page/engine_options.js';
+import { mmprojOf, onlySourceOf, sourceOf } from '../page/model_options.js';
 import { checkCallback, shown } from '../page/option_checks.js';
 import { isThreaded } from '../wasm/wasm_module.js';
 import { memoryLimitOf } from './memory_plan.js';
@@ -16,52 +14,23 @@ import { memoryLimitOf } from './memory_plan.js';
 /** @typedef {import('../edge.js').EdgeModel} EdgeModel */
 /** @typedef {import('../bytes/model_sources.js').Source} Source */
 
-/** The type ensures that no option is missing. @type {Record<keyof EdgeModel, null>} */
-const modelNames = {
-  ...{ bytes: null, range: null, stream: null, url: null, file: null, blob: null },
-  ...{ headers: null, fetch: null, retries: null, stallMs: null },
-  ...{ mmproj: null, signal: null, onProgress: null },
-};
-/** @type {Record<Exclude<keyof EdgeOptions, keyof EdgeModel>, unknown>} */
-const engineNames = {
-  ...engineNumbers,
-  ...engineFlags,
-  ...{
-    wasm: null,
-    grammarWasm: null,
-    extrasWasm: null,
-    mediaWasm: null,
-    isolateBytes: null,
-    memoryLimit: null,
-  },
-  ...{ kvType: null, queueLimit: null, decodeImage: null, mediaLike: null },
-  ...{ preTokenizer: null, chatTemplate: null },
-};
-const names = /** @type {(keyof EdgeOptions)[]} */ (Object.keys({ ...modelNames, ...engineNames }));
 /** Options that require an engine with workers. */
 const absent = ['threads', 'worker', 'shared', 'onLead', 'swap', 'eager', 'draft', 'tables'];
+const unknown = ['model', 'cache', 'hub', ...absent];
+const names = [...allNames.filter((name) => !unknown.includes(name)), ...['range', 'isolateBytes']];
 
 /** @param {any} options */
 export function checkEdgeOptions(options) {
-  if (typeof options !== 'object' || options === null) {
-    throw argumentError('createEngine needs an options object');
-  }
-  const found = absent.find((name) => options[name] !== undefined);
+  const found = absent.find((name) => options?.[name] !== undefined);
   if (found) throw argumentError(`${found} is an option of wick-llm: this engine has no workers`);
-  checkNames(options, names);
-  checkCallback('onProgress', options.onProgress);
-  downloadOf(options);
+  checkCommon(options, names);
   checkWasm(options.wasm);
   for (const part of ['grammar', 'extras', 'media']) {
     const option = `${part}Wasm`;
     if ((options[option] ?? null) !== null) checkModule(options[option], option, `-${part}`);
   }
-  checkCallback('decodeImage', options.decodeImage);
   if ((options.mmproj ?? null) !== null && !options.mediaWasm) {
     throw argumentError('mmproj needs mediaWasm, the media module of the same build');
-  }
-  if (typeof (options.chatTemplate ?? '') !== 'string') {
-    throw argumentError("chatTemplate must be Jinja text or 'chatml'");
   }
 }
 

@@ -50,7 +50,6 @@ function limitThreads(threads) {
 export async function createEngine(options) {
   checkEngineNames(options);
   const { signal } = options;
-  checkCallback('onProgress', options.onProgress);
   checkCallback('onLead', options.onLead);
   throwIfAborted(signal);
   const wanted = chooseThreads(options);

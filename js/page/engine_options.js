@@ -56,24 +56,36 @@ const engineNames = {
   mediaWasm: null,
 };
 
-/** @param {EngineOptions} options */
-export function checkEngineNames(options) {
+export const allNames = Object.keys(engineNames);
+
+/**
+ * Checks the options that engines with and without workers have.
+ * @param {any} options
+ * @param {string[]} names
+ */
+export function checkCommon(options, names) {
   if (typeof options !== 'object' || options === null) {
     throw argumentError('createEngine needs an options object');
   }
-  checkNames(options, /** @type {(keyof EngineOptions)[]} */ (Object.keys(engineNames)));
-  const { chatTemplate, worker, draft } = options;
+  checkNames(options, names);
+  if (typeof (options.chatTemplate ?? '') !== 'string') {
+    throw argumentError("chatTemplate must be Jinja text or 'chatml'");
+  }
+  checkCallback('onProgress', options.onProgress);
+  checkCallback('decodeImage', options.decodeImage);
+  downloadOf(options);
+}
+
+/** @param {EngineOptions} options */
+export function checkEngineNames(options) {
+  checkCommon(options, allNames);
+  const { worker, draft } = options;
   checkFlag('eager', options.eager);
   cacheOf(options);
   if ((draft ?? undefined) !== undefined) draftOf(/** @type {any} */ (draft));
-  if (typeof (chatTemplate ?? '') !== 'string') {
-    throw argumentError("chatTemplate must be Jinja text or 'chatml'");
-  }
   if (!['string', 'object', 'function'].includes(typeof (worker ?? ''))) {
     throw argumentError('worker must be a URL, a Worker or a function that starts one');
   }
-  checkCallback('decodeImage', options.decodeImage);
-  downloadOf(options);
 }
 
 /** Returns the resolution of performance.now(), which browsers coarsen (W3C High Resolution Time). */

@@ -7,13 +7,15 @@
 const camel = (name) => name.replace(/_(\w)/g, (_, letter) => letter.toUpperCase());
 
 /**
- * Renames the members of an object, but not those of nested objects.
- * @param {Record<string, any> | null | undefined} object
- * @returns {any}
+ * Renames the members of a value and of all values in it.
+ * @param {any} value of JSON
+ * @returns {any} null if it is missing
  */
-function renamed(object) {
-  if (object === null || object === undefined) return null;
-  return Object.fromEntries(Object.entries(object).map(([name, value]) => [camel(name), value]));
+function renamed(value = null) {
+  if (Array.isArray(value)) return value.map((one) => renamed(one));
+  if (typeof value !== 'object' || value === null) return value;
+  const members = Object.entries(value).map(([name, one]) => [camel(name), renamed(one)]);
+  return Object.fromEntries(members);
 }
 
 /** @param {any} raw wick_info_json and the worker's counters @returns {EngineInfo} */
@@ -52,11 +54,6 @@ export function infoOf(raw) {
 /** @param {any} raw wick_kv_json @returns {KvStats} */
 export function kvStatsOf(raw) {
   const stats = renamed(raw);
-  stats.pages = renamed(raw.pages);
-  stats.fragmentation = renamed(raw.fragmentation);
-  stats.prefix = renamed(raw.prefix);
-  stats.groups = raw.groups.map(renamed);
-  stats.states = renamed(raw.states);
   if (raw.map) stats.map = raw.map.join('');
   return stats;
 }
@@ -64,11 +61,4 @@ export function kvStatsOf(raw) {
 /** @typedef {import('../index.js').EngineStats} EngineStats */
 
 /** @param {any} raw wick_stats_json, with wick_kv_json as `kv` @returns {EngineStats} */
-export function statsOf(raw) {
-  return {
-    ...renamed(raw),
-    requests: renamed(raw.requests),
-    tokens: renamed(raw.tokens),
-    kv: kvStatsOf(raw.kv),
-  };
-}
+export const statsOf = (raw) => ({ ...renamed(raw), kv: kvStatsOf(raw.kv) });

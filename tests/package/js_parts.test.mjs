@@ -507,7 +507,7 @@ describe('memory', () => {
     passed.free();
     passed.free();
     assert.deepEqual(freed, [
-      [text.address, 4],
+      [address, 4],
       [ints, 8],
       [record, 12],
     ]);
