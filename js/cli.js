@@ -18,7 +18,8 @@ import { engineOptionsOf, onlyModel, readOptions } from './cli/run_options.js';
 import { serveModel } from './cli/serve_command.js';
 import { followMemory } from './cli/wasi_memory.js';
 
-/** @typedef {import('./index.js').Engine} Engine */
+/** @import { Argument } from './cli/exit.js' */
+/** @import { Engine } from './index.js' */
 
 /** Options that take no value. All others take one. */
 const flags = new Set([
@@ -31,8 +32,6 @@ const pathOptions = new Set([
   ...['-f', '-o', '--audio', '--check', '--choices', '--component', '--grammar', '--image'],
   ...['--json-schema', '--kl', '--lora', '--mmproj', '--out', '--parts', '--save', '--template'],
 ]);
-
-/** @typedef {import('./cli/exit.js').Argument} Argument */
 
 /**
  * @param {string[]} args after the command

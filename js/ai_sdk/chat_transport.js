@@ -3,8 +3,7 @@
 
 import { WickError } from '../index.js';
 
-/** @typedef {import('@ai-sdk/provider').LanguageModelV4Message} Message */
-/** @typedef {import('@ai-sdk/provider').LanguageModelV4StreamPart} Part */
+/** @import { LanguageModelV4Message as Message, LanguageModelV4StreamPart as Part } from '@ai-sdk/provider' */
 /** A part of a UI message. @typedef {{type: string, [field: string]: any}} UIPart */
 /** @typedef {{id: string, role: string, parts: UIPart[]}} UIMessage */
 /** @typedef {{type: string, [field: string]: unknown}} UIChunk */

@@ -3,12 +3,9 @@
 import { requestOf } from './prompt.js';
 import { finishOf, PartMaker, usageOf } from './stream_parts.js';
 
-/** @typedef {import('../index.js').Engine} Engine */
-/** @typedef {import('@ai-sdk/provider').LanguageModelV4CallOptions} CallOptions */
-/** @typedef {import('@ai-sdk/provider').LanguageModelV4Content} Content */
-/** @typedef {import('@ai-sdk/provider').LanguageModelV4StreamPart} Part */
-
-/** @typedef {import('@ai-sdk/provider').LanguageModelV4} LanguageModel */
+/** @import { Engine } from '../index.js' */
+/** @import { LanguageModelV4 as LanguageModel, LanguageModelV4CallOptions as CallOptions } from '@ai-sdk/provider' */
+/** @import { LanguageModelV4Content as Content, LanguageModelV4StreamPart as Part } from '@ai-sdk/provider' */
 
 /** @implements {LanguageModel} */
 export class WickLanguageModel {

@@ -4,14 +4,12 @@
 
 import { WickError } from '../index.js';
 
-/** @typedef {import('@ai-sdk/provider').LanguageModelV4CallOptions} CallOptions */
-/** @typedef {import('@ai-sdk/provider').LanguageModelV4Message} Message */
-/** @typedef {import('@ai-sdk/provider').LanguageModelV4FilePart} FilePart */
-/** @typedef {import('@ai-sdk/provider').LanguageModelV4ToolResultOutput} ToolOutput */
-/** @typedef {import('@ai-sdk/provider').LanguageModelV4FunctionTool} FunctionTool */
-/** @typedef {import('@ai-sdk/provider').SharedV4Warning} Warning */
-/** @typedef {import('../index.js').ChatMessage} ChatMessage */
-/** @typedef {import('../index.js').ChatCompletionRequest} Request */
+/** @import { ChatCompletionRequest as Request, ChatMessage } from '../index.js' */
+/** @import { LanguageModelV4CallOptions as CallOptions } from '@ai-sdk/provider' */
+/** @import { LanguageModelV4FilePart as FilePart } from '@ai-sdk/provider' */
+/** @import { LanguageModelV4FunctionTool as FunctionTool } from '@ai-sdk/provider' */
+/** @import { LanguageModelV4Message as Message } from '@ai-sdk/provider' */
+/** @import { LanguageModelV4ToolResultOutput as ToolOutput, SharedV4Warning as Warning } from '@ai-sdk/provider' */
 
 /** @param {string} feature @param {string} [details] @returns {Warning} */
 export const unsupported = (feature, details) =>

@@ -4,10 +4,9 @@ import { WickError } from '../index.js';
 import { WickLanguageModel } from './language_model.js';
 import { textOfJson, unsupported } from './prompt.js';
 
-/** @typedef {import('../index.js').Engine} Engine */
-/** @typedef {import('../ai-sdk.js').EngineSource} EngineSource */
-/** @typedef {import('@ai-sdk/provider').EmbeddingModelV4} EmbeddingModel */
-/** @typedef {import('@ai-sdk/provider').RerankingModelV4} RerankingModel */
+/** @import { EngineSource } from '../ai-sdk.js' */
+/** @import { Engine } from '../index.js' */
+/** @import { EmbeddingModelV4 as EmbeddingModel, RerankingModelV4 as RerankingModel } from '@ai-sdk/provider' */
 
 const MODEL_ID = 'model';
 

@@ -1,11 +1,9 @@
 // js/ai_sdk/stream_parts.js — converts chat completion chunks to the AI SDK's stream parts. Text, reasoning and tool
 // input are blocks with a start and an end.
 
-/** @typedef {import('../index.js').ChatCompletionChunk} Chunk */
-/** @typedef {import('../index.js').ChatUsage} ChatUsage */
-/** @typedef {import('@ai-sdk/provider').LanguageModelV4StreamPart} Part */
-/** @typedef {import('@ai-sdk/provider').LanguageModelV4Usage} Usage */
-/** @typedef {import('@ai-sdk/provider').LanguageModelV4FinishReason} FinishReason */
+/** @import { ChatCompletionChunk as Chunk, ChatUsage } from '../index.js' */
+/** @import { LanguageModelV4FinishReason as FinishReason } from '@ai-sdk/provider' */
+/** @import { LanguageModelV4StreamPart as Part, LanguageModelV4Usage as Usage } from '@ai-sdk/provider' */
 
 /** @type {Record<string, FinishReason['unified']>} */
 const reasons = { stop: 'stop', length: 'length', tool_calls: 'tool-calls', error: 'error' };

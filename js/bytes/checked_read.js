@@ -2,7 +2,7 @@
 
 import { WickError } from '../base/errors.js';
 
-/** @typedef {import('./model_sources.js').ByteStream} ByteStream */
+/** @import { ByteStream } from './model_sources.js' */
 
 /**
  * Returns the next bytes of a stream. Throws if they do not follow the previous bytes, so a model is never

@@ -2,7 +2,7 @@
 
 import { SeekableSource } from './seekable_source.js';
 
-/** @typedef {import('./model_sources.js').ByteStream} ByteStream */
+/** @import { ByteStream } from './model_sources.js' */
 
 /** The size of the pieces that are copied into the module. */
 const PIECE_BYTES = 1 << 20;

@@ -4,8 +4,8 @@
 import { WickError, wordsOf } from '../base/errors.js';
 import { SeekableSource } from './seekable_source.js';
 
-/** @typedef {import('./model_sources.js').ByteStream} ByteStream */
-/** @typedef {import('../edge.js').ReadRange} ReadRange */
+/** @import { ReadRange } from '../edge.js' */
+/** @import { ByteStream } from './model_sources.js' */
 
 /** The size of a request in bytes. Each request costs a round trip, and on some hosts money. */
 const RANGE_BYTES = 4 << 20;

@@ -2,7 +2,7 @@
 // module waits for them, so only sources that can be read synchronously have a reader: files on disk and, in a
 // browser's worker, Blobs (a file that the user chose or a stored model).
 
-/** @typedef {import('./model_sources.js').SourceDescription} SourceDescription */
+/** @import { SourceDescription } from './model_sources.js' */
 /**
  * `read` returns up to `size` bytes of a file, fewer only at its end, and throws on failure. `size`
  * is the total size of all files whose names are known.

@@ -2,7 +2,7 @@
 
 import { fileIsMissing } from './split_files.js';
 
-/** @typedef {import('./model_sources.js').ByteStream} ByteStream */
+/** @import { ByteStream } from './model_sources.js' */
 
 export class SeekableSource {
   canSeek = true;

@@ -10,7 +10,7 @@
 
 import { WickError } from '../index.js';
 
-/** @typedef {import('../index.js').ChatMessage} ChatMessage */
+/** @import { ChatMessage } from '../index.js' */
 
 const MAGIC = 'WICKCHAT';
 const VERSION = 1;

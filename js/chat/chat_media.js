@@ -1,8 +1,7 @@
 // js/chat/chat_media.js — images and recordings in a chat's messages: they are copied, so that
 // later changes to the caller's objects have no effect, and encoded as data URLs in a saved chat.
 
-/** @typedef {import('../index.js').Engine} Engine */
-/** @typedef {import('../index.js').ChatMessage} ChatMessage */
+/** @import { ChatMessage, Engine } from '../index.js' */
 /** The properties of a part that may contain something other than text. */
 const names = ['image', 'audio', 'image_url', 'url'];
 

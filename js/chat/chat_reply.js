@@ -3,10 +3,7 @@
 
 import { WickError } from '../index.js';
 
-/** @typedef {import('../index.js').ChatMessage} ChatMessage */
-/** @typedef {import('../index.js').ChatCompletionChunk} Chunk */
-/** @typedef {import('../index.js').ChatReplyResult} Result */
-/** @typedef {import('../index.js').ChatStream} ChatStream */
+/** @import { ChatCompletionChunk as Chunk, ChatMessage, ChatReplyResult as Result, ChatStream } from '../index.js' */
 
 export class ChatReply {
   #begin;

@@ -6,11 +6,7 @@ import { readChatFile, writeChatFile } from './chat_file.js';
 import { copyOfMessage, settledMessages, writtenMessages } from './chat_media.js';
 import { ChatReply } from './chat_reply.js';
 
-/** @typedef {import('../index.js').Engine} Engine */
-/** @typedef {import('../index.js').Session} Session */
-/** @typedef {import('../index.js').ChatMessage} ChatMessage */
-/** @typedef {import('../index.js').ChatOptions} ChatOptions */
-/** @typedef {import('../index.js').ChatTurnOptions} ChatTurnOptions */
+/** @import { ChatMessage, ChatOptions, ChatTurnOptions, Engine, Session } from '../index.js' */
 /** The arguments of send. @typedef {string | ChatMessage | ChatMessage[] | undefined} Said */
 
 /** Fields of chat completions that a chat sets automatically. */

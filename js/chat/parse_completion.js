@@ -4,9 +4,7 @@
 
 import { WickError } from '../index.js';
 
-/** @typedef {import('../index.js').ChatCompletions} ChatCompletions */
-/** @typedef {import('../index.js').ChatCompletion} ChatCompletion */
-/** @typedef {import('../index.js').StandardSchema} StandardSchema */
+/** @import { ChatCompletion, ChatCompletions, StandardSchema } from '../index.js' */
 /**
  * How an answer is requested and parsed.
  * @typedef {{format: any, read: (text: string) => unknown}} Reading

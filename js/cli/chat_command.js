@@ -10,7 +10,7 @@ import { sourceOf } from './model_names.js';
 import { print } from './print.js';
 import { engineOptionsOf, onlyModel, readOptions } from './run_options.js';
 
-/** @typedef {import('../index.js').Chat} Chat */
+/** @import { Chat } from '../index.js' */
 
 export const CHAT_HELP =
   'At a terminal: Ctrl-C stops an answer, Ctrl-D ends the chat, /new starts a new conversation.';

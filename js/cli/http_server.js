@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { answer } from '../node/answer.js';
 
-/** @typedef {import('../node/answer.js').Handle} Handle */
+/** @import { Handle } from '../node/answer.js' */
 
 /**
  * How long a client may take to send the headers of a request, and the whole request. After that,

@@ -10,7 +10,7 @@ import {
 } from '../base/option_table.js';
 import { EXIT_USAGE, Exit, readText } from './exit.js';
 
-/** @typedef {import('../index.js').GenerateOptions} GenerateOptions */
+/** @import { GenerateOptions } from '../index.js' */
 
 /**
  * The command-line options that set numeric options of generate().

@@ -13,7 +13,7 @@ import { imageDecoder } from './image_decoder.js';
 import { sourceOf } from './model_names.js';
 import { withPage } from './try_page.js';
 
-/** @typedef {import('./exit.js').Argument} Argument */
+/** @import { Argument } from './exit.js' */
 
 const optionLines = serveOptions
   .map(([option, , value, about]) => `  ${`${option} ${value}`.padEnd(18)}  ${about}`)

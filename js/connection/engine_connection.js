@@ -12,11 +12,8 @@ import {
 } from '../base/errors.js';
 import { countPosts, startThread } from './start_worker.js';
 
-/** @typedef {import('./messages.js').ToWorker} ToWorker */
-/** @typedef {import('./messages.js').FromWorker} FromWorker */
-/** @typedef {import('./messages.js').Output} Output */
-/** @typedef {import('../bytes/model_sources.js').Source} Source */
-/** @typedef {import('../bytes/model_sources.js').ByteStream} ByteStream */
+/** @import { ByteStream, Source } from '../bytes/model_sources.js' */
+/** @import { FromWorker, Output, ToWorker } from './messages.js' */
 
 /**
  * The receiver of messages with one id.

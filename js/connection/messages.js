@@ -3,10 +3,9 @@
 
 import { COMPLETIONS_MAX } from '../base/option_table.js';
 
-/** @typedef {import('../base/errors.js').PlainError} PlainError */
-/** @typedef {import('../wasm/engine_records.js').NativeConfig} NativeConfig */
-/** @typedef {import('../wasm/engine_records.js').NativeRequest} NativeRequest */
-/** @typedef {import('../bytes/model_sources.js').SourceDescription} SourceDescription */
+/** @import { PlainError } from '../base/errors.js' */
+/** @import { SourceDescription } from '../bytes/model_sources.js' */
+/** @import { NativeConfig, NativeRequest } from '../wasm/engine_records.js' */
 /** A source that a worker reads without the page. @typedef {Exclude<SourceDescription, {kind: 'page'}>} OwnSource */
 /** @typedef {import('../bytes/download_progress.js').Progress} Progress */
 /**

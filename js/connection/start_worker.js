@@ -4,7 +4,7 @@ import { WickError } from '../base/errors.js';
 import { hasSharedMemory } from '../base/host_features.js';
 import { ownFile } from '../base/own_files.js';
 
-/** @typedef {import('node:worker_threads').Worker} NodeWorker */
+/** @import { Worker as NodeWorker } from 'node:worker_threads' */
 /** @typedef {import('../index.js').EngineOptions['worker']} WorkerOption */
 
 /**

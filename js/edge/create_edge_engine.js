@@ -21,8 +21,7 @@ import {
 } from './edge_options.js';
 import { inWords } from './memory_plan.js';
 
-/** @typedef {import('../edge.js').EdgeOptions} EdgeOptions */
-/** @typedef {import('../edge.js').EdgeModel} EdgeModel */
+/** @import { EdgeModel, EdgeOptions } from '../edge.js' */
 
 const LOOK_MS = 5;
 /** If a loader makes no progress for 3 s, its request was terminated or its source has stalled. */

@@ -12,10 +12,9 @@ import { emptyOutput } from '../worker/request_table.js';
 import { ServedEngine } from '../worker/served_engine.js';
 import { Turns } from './turns.js';
 
-/** @typedef {import('../connection/engine_connection.js').EngineConnection} EngineConnection */
-/** @typedef {import('../connection/engine_connection.js').RunningRequest} RunningRequest */
-/** @typedef {import('../connection/messages.js').Output} Output */
-/** @typedef {import('../wasm/native_engine.js').NativeEngine} NativeEngine */
+/** @import { EngineConnection, RunningRequest } from '../connection/engine_connection.js' */
+/** @import { Output } from '../connection/messages.js' */
+/** @import { NativeEngine } from '../wasm/native_engine.js' */
 /** @typedef {Parameters<EngineConnection['generate']>[1][number]} Waiter */
 
 /** Units of work per embedding step. */

@@ -10,9 +10,8 @@ import { checkCallback, shown } from '../page/option_checks.js';
 import { isThreaded } from '../wasm/wasm_module.js';
 import { memoryLimitOf } from './memory_plan.js';
 
-/** @typedef {import('../edge.js').EdgeOptions} EdgeOptions */
-/** @typedef {import('../edge.js').EdgeModel} EdgeModel */
-/** @typedef {import('../bytes/model_sources.js').Source} Source */
+/** @import { Source } from '../bytes/model_sources.js' */
+/** @import { EdgeModel, EdgeOptions } from '../edge.js' */
 
 /** Options that require an engine with workers. */
 const absent = ['threads', 'worker', 'shared', 'onLead', 'swap', 'eager', 'draft', 'tables'];

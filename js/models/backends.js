@@ -5,7 +5,7 @@ import { FolderBackend, hasFolders } from './folder_backend.js';
 import { hasIndexedDb, IndexedDbBackend } from './indexed_db_backend.js';
 import { hasOpfs, OpfsBackend } from './opfs_backend.js';
 
-/** @typedef {import('./records.js').ModelRecord} ModelRecord */
+/** @import { ModelRecord } from './records.js' */
 
 /**
  * Releases a lock. A lock is a lease: its holder checks `isHeld` before each write, because a

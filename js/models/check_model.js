@@ -8,8 +8,8 @@ import { readWhole, sumOf } from './records.js';
 import { Sha256 } from './sha256.js';
 import { checkHeaders } from './store_options.js';
 
-/** @typedef {import('./records.js').ModelRecord} ModelRecord */
-/** @typedef {import('../models.js').CheckOptions} CheckOptions */
+/** @import { CheckOptions } from '../models.js' */
+/** @import { ModelRecord } from './records.js' */
 /** @typedef {import('../models.js').ModelCheck['state']} State */
 
 /** @param {unknown} kept @param {unknown} found @returns {State} */

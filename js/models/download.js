@@ -16,10 +16,10 @@ import {
 } from './records.js';
 import { checksum, Sha256 } from './sha256.js';
 
-/** @typedef {import('./records.js').ModelRecord} ModelRecord */
-/** @typedef {import('./backends.js').Backend} Backend */
+/** @import { KnownVersion } from '../bytes/http_source.js' */
+/** @import { Backend } from './backends.js' */
+/** @import { ModelRecord } from './records.js' */
 /** @typedef {import('../bytes/model_sources.js').ByteStream & {validator: string | null, promisedBytes?: number}} FileStream */
-/** @typedef {import('../bytes/http_source.js').KnownVersion} KnownVersion */
 /** @typedef {{bytes: Uint8Array<ArrayBuffer>, filled: number}} Arriving */
 
 /**

@@ -6,8 +6,8 @@ import { storageError } from '../storage/browser_files.js';
 import { isRunning, replaceFile } from '../storage/replace_file.js';
 import { CHUNK_BYTES, parseRecord } from './records.js';
 
-/** @typedef {import('./records.js').ModelRecord} ModelRecord */
-/** @typedef {import('./backends.js').Backend} Backend */
+/** @import { Backend } from './backends.js' */
+/** @import { ModelRecord } from './records.js' */
 
 const RECORD = 'record.json';
 const DATA = 'model.gguf';

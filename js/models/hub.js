@@ -4,7 +4,7 @@
 import { argumentError, WickError, wordsOf } from '../base/errors.js';
 import { splitNames } from '../bytes/split_files.js';
 
-/** @typedef {import('../models.js').HubOptions} HubOptions */
+/** @import { HubOptions } from '../models.js' */
 /** @typedef {{owner: string, repo: string, revision?: string, path?: string, type?: string}} HubName */
 /** @typedef {{path: string, size: number, sha256: string | undefined}} HubFile */
 

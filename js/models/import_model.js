@@ -8,8 +8,8 @@ import { refuseTruncated } from './least_length.js';
 import { CHUNK_BYTES, chunkCount, chunkSize, fingerprintOf, newRecord } from './records.js';
 import { checksum, Sha256 } from './sha256.js';
 
-/** @typedef {import('./backends.js').Backend} Backend */
-/** @typedef {import('./records.js').ModelRecord} ModelRecord */
+/** @import { Backend } from './backends.js' */
+/** @import { ModelRecord } from './records.js' */
 
 /**
  * The number of bytes that are hashed before yielding to the event loop, so that a page stays

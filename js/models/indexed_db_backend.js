@@ -11,8 +11,8 @@ import {
 } from './browser_locks.js';
 import { checkRecord, chunkCount } from './records.js';
 
-/** @typedef {import('./records.js').ModelRecord} ModelRecord */
-/** @typedef {import('./backends.js').Backend} Backend */
+/** @import { Backend } from './backends.js' */
+/** @import { ModelRecord } from './records.js' */
 
 const NAME = 'wick-llm-models';
 const RECORDS = 'records';

@@ -9,8 +9,8 @@ import { News } from './news.js';
 import { CHUNK_BYTES, chunkCount, chunkSize, newRecord, storedBytes } from './records.js';
 import { Sha256 } from './sha256.js';
 
-/** @typedef {import('./records.js').ModelRecord} ModelRecord */
-/** @typedef {import('./backends.js').Backend} Backend */
+/** @import { Backend } from './backends.js' */
+/** @import { ModelRecord } from './records.js' */
 
 /** Tabs that wait for another tab's download check its journal at least this often. */
 const LOOK_MS = 200;

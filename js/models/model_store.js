@@ -15,10 +15,9 @@ import { checksum } from './sha256.js';
 import { checkImportOptions, getOptionsOf } from './store_options.js';
 
 /** @typedef {import('../models.js').ModelStore} PublicStore whose method types apply here */
-/** @typedef {import('../models.js').ModelEntry} ModelEntry */
-/** @typedef {import('../models.js').GetOptions} GetOptions */
-/** @typedef {import('./records.js').ModelRecord} ModelRecord */
-/** @typedef {import('./backends.js').Backend} Backend */
+/** @import { GetOptions, ModelEntry } from '../models.js' */
+/** @import { Backend } from './backends.js' */
+/** @import { ModelRecord } from './records.js' */
 /**
  * A file. `alias` is the name by which it was requested.
  * @typedef {{url: string, id?: string, alias?: string, name?: string, size?: number | null, sha256?: string | null,

@@ -11,8 +11,8 @@ import {
 } from './browser_locks.js';
 import { CHUNK_BYTES, chunkCount, chunkSize, parseRecord } from './records.js';
 
-/** @typedef {import('./records.js').ModelRecord} ModelRecord */
-/** @typedef {import('./backends.js').Backend} Backend */
+/** @import { Backend } from './backends.js' */
+/** @import { ModelRecord } from './records.js' */
 
 const ROOT = 'wick-llm-models';
 const RECORD = 'record.json';

@@ -29,7 +29,7 @@ export const CHUNK_BYTES = 4 << 20;
  * @property {number} usedMs Unix time
  */
 
-/** @typedef {import('../models.js').ModelEntry} ModelEntry */
+/** @import { ModelEntry } from '../models.js' */
 /**
  * @typedef {{name: string, urls?: string[], size?: number | null, sha256?: string | null}} Known
  * the properties that are known before the download

@@ -4,9 +4,7 @@
 import { argumentError, wordsOf } from '../base/errors.js';
 import { checkNames } from '../base/option_names.js';
 
-/** @typedef {import('../models.js').GetOptions} GetOptions */
-/** @typedef {import('../models.js').ImportOptions} ImportOptions */
-/** @typedef {import('../models.js').StoreOptions} StoreOptions */
+/** @import { GetOptions, ImportOptions, StoreOptions } from '../models.js' */
 
 const CONNECTIONS_MAX = 64;
 /** The longest delay of a timer. */

@@ -8,14 +8,11 @@ import { fileIsMissing } from '../bytes/split_files.js';
 import { canonicalName, mmprojName, parseHubName, resolveHubModel } from './hub.js';
 import { openModels } from './open_store.js';
 
-/** @typedef {import('../bytes/model_sources.js').ByteStream} ByteStream */
-/** @typedef {import('../bytes/model_sources.js').SourceDescription} SourceDescription */
-/** @typedef {import('../bytes/model_sources.js').Source} Source */
-/** @typedef {import('./model_store.js').ModelStore} ModelStore */
-/** @typedef {import('./model_lease.js').OpenModel} OpenModel */
-/** @typedef {import('./model_store.js').Wanted} Wanted */
-/** @typedef {import('./sha256.js').Sha256} Sha256 */
-/** @typedef {import('../bytes/http_source.js').KnownVersion} KnownVersion */
+/** @import { KnownVersion } from '../bytes/http_source.js' */
+/** @import { ByteStream, Source, SourceDescription } from '../bytes/model_sources.js' */
+/** @import { OpenModel } from './model_lease.js' */
+/** @import { ModelStore, Wanted } from './model_store.js' */
+/** @import { Sha256 } from './sha256.js' */
 
 /**
  * @typedef {object} OwnOptions

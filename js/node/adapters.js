@@ -3,9 +3,7 @@
 
 import { answer, signalOf } from './answer.js';
 
-/** @typedef {import('./answer.js').IncomingMessage} IncomingMessage */
-/** @typedef {import('./answer.js').ServerResponse} ServerResponse */
-/** @typedef {import('./answer.js').Handle} Handle */
+/** @import { Handle, IncomingMessage, ServerResponse } from './answer.js' */
 
 /**
  * Returns the path below the point where an application mounts the handler: `/v1/models` for

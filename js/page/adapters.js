@@ -7,8 +7,8 @@ import { loadSources } from './later.js';
 import { downloadNames, sourceNames, sourceOf } from './model_options.js';
 import { shown } from './option_checks.js';
 
-/** @typedef {import('../connection/engine_connection.js').EngineConnection} EngineConnection */
-/** @typedef {import('../wasm/adapter_table.js').AdapterUse} AdapterUse */
+/** @import { EngineConnection } from '../connection/engine_connection.js' */
+/** @import { AdapterUse } from '../wasm/adapter_table.js' */
 
 /** @param {unknown} name @returns {string} */
 function checkName(name) {

@@ -2,7 +2,7 @@
 
 import { WickError } from '../base/errors.js';
 
-/** @typedef {import('../connection/messages.js').Input} Input */
+/** @import { Input } from '../connection/messages.js' */
 
 /**
  * Sends the question as a user message or, if the model has no chat template, as text to continue.

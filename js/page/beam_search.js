@@ -7,10 +7,8 @@ import { LOGPROBS_MAX, plainSampling } from '../base/option_table.js';
 import { grammarNames } from './grammar_options.js';
 import { checkCount, shown } from './option_checks.js';
 
-/** @typedef {import('./engine.js').Engine} Engine */
-/** @typedef {import('../index.js').Session} Session */
-/** @typedef {import('../index.js').Beam} Beam */
-/** @typedef {import('../index.js').BeamSearchOptions} BeamSearchOptions */
+/** @import { Beam, BeamSearchOptions, Session } from '../index.js' */
+/** @import { Engine } from './engine.js' */
 
 /**
  * A continuation. Its session has all of its tokens except `next`; `begun` contains the bytes of

@@ -1,8 +1,8 @@
 // js/page/best_of.js — best-of: generates several completions of one prompt, which share its pages, and sorts
 // them by their mean logprob.
 
-/** @typedef {import('../index.js').Beam} Beam */
-/** @typedef {import('./piece_reader.js').PieceReader} PieceReader */
+/** @import { Beam } from '../index.js' */
+/** @import { PieceReader } from './piece_reader.js' */
 
 /** @param {PieceReader} reader @returns {Promise<Beam>} */
 async function read(reader) {

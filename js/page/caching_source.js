@@ -6,8 +6,8 @@ import { checkNames } from '../base/option_names.js';
 import { downloadOf, mmprojOf, sourceNames } from './model_options.js';
 import { checkText, shown } from './option_checks.js';
 
-/** @typedef {import('../index.js').EngineOptions} EngineOptions */
-/** @typedef {import('./model_options.js').ModelLocation} ModelLocation */
+/** @import { EngineOptions } from '../index.js' */
+/** @import { ModelLocation } from './model_options.js' */
 
 /** @param {{cache?: unknown}} options @returns {boolean | 'only' | undefined} */
 export function cacheOf({ cache }) {

@@ -23,15 +23,10 @@ import { leavable, readersOf } from './piece_reader.js';
 import { settingsOf } from './request_options.js';
 import { Session } from './session.js';
 
-/** @typedef {import('../index.js').ChatCompletionRequest} ChatCompletionRequest */
-/** @typedef {import('../index.js').ChatCompletion} ChatCompletion */
-/** @typedef {import('../index.js').ChatCompletionChunk} ChatCompletionChunk */
-/** @typedef {import('../connection/engine_connection.js').EngineConnection} EngineConnection */
-/** @typedef {import('../connection/messages.js').Done} Done */
-/** @typedef {import('../connection/messages.js').Delta} Delta */
-/** @typedef {import('./piece_reader.js').Piece} Piece */
-/** @typedef {import('./piece_reader.js').PieceReader} PieceReader */
-/** @typedef {import('../connection/messages.js').PlainMessage} PlainMessage */
+/** @import { EngineConnection } from '../connection/engine_connection.js' */
+/** @import { Delta, Done, PlainMessage } from '../connection/messages.js' */
+/** @import { ChatCompletion, ChatCompletionChunk, ChatCompletionRequest } from '../index.js' */
+/** @import { Piece, PieceReader } from './piece_reader.js' */
 
 /** Unsupported fields that would change the answer. They are rejected. */
 const unsupported = [

@@ -12,8 +12,8 @@ const INSTRUCTIONS = 'Read the text and answer with the label that fits it, and 
  */
 const LABELS_AT_ONCE = 16;
 
-/** @typedef {import('../connection/engine_connection.js').EngineConnection} EngineConnection */
-/** @typedef {import('../connection/messages.js').Input} Input */
+/** @import { EngineConnection } from '../connection/engine_connection.js' */
+/** @import { Input } from '../connection/messages.js' */
 /**
  * `isWhole`: whether the grammar covers the whole reply, with its reasoning.
  * @typedef {(input: Input, options: import('../index.js').GenerateOptions, isWhole?: boolean) =>

@@ -4,8 +4,7 @@
 
 import { onAbort } from '../base/abort_signals.js';
 
-/** @typedef {import('../index.js').ChatCompletionChunk} Chunk */
-/** @typedef {import('../index.js').ChatCompletion} Completion */
+/** @import { ChatCompletion as Completion, ChatCompletionChunk as Chunk } from '../index.js' */
 
 export class CompletionStream {
   controller = new AbortController();

@@ -16,9 +16,9 @@ import { loadTabs } from './later.js';
 import { draftOf, sourceOf } from './model_options.js';
 import { checkCallback } from './option_checks.js';
 
-/** @typedef {import('../index.js').EngineOptions} EngineOptions */
+/** @import { EngineOptions } from '../index.js' */
+/** @import { ModelLocation } from './model_options.js' */
 
-/** @typedef {import('./model_options.js').ModelLocation} ModelLocation */
 /** Locates the model and its mmproj file. @typedef {() => Promise<{model: ModelLocation, mmproj: ModelLocation | undefined}>} Locate */
 
 /** @type {{total: undefined, bytesPerSecond: undefined, secondsLeft: undefined}} */
@@ -164,7 +164,7 @@ const damageCodes = ['TRUNCATED', 'FORMAT', 'CORRUPT', 'NOT_GGUF'];
 /**
  * Marks damaged chunks, which the next call downloads again. The error may also be about a draft or
  * an mmproj file.
- * @param {import('./model_options.js').ModelLocation} from
+ * @param {ModelLocation} from
  * @param {string} code
  * @param {EngineOptions} options
  */

@@ -6,9 +6,9 @@ import { checkNames } from '../base/option_names.js';
 import { adaptersOf } from './adapters.js';
 import { checkCount, checkNumber, checkText, shown, U32_MAX } from './option_checks.js';
 
-/** @typedef {import('../connection/engine_connection.js').EngineConnection} EngineConnection */
-/** @typedef {import('../wasm/engine_records.js').NativeEmbed} NativeEmbed */
-/** @typedef {import('../wasm/native_engine.js').Embedded} Embedded */
+/** @import { EngineConnection } from '../connection/engine_connection.js' */
+/** @import { NativeEmbed } from '../wasm/engine_records.js' */
+/** @import { Embedded } from '../wasm/native_engine.js' */
 
 /** 'model' is the pooling that the file specifies. */
 const poolings = ['model', 'none', 'mean', 'cls', 'last', 'rank'];

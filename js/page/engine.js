@@ -14,10 +14,10 @@ import { readerOf, readersOf } from './piece_reader.js';
 import { promptOf, settingsOf, tokensOf } from './request_options.js';
 import { loadState, Session, saveState } from './session.js';
 
-/** @typedef {import('../connection/engine_connection.js').EngineConnection} EngineConnection */
+/** @import { EngineConnection } from '../connection/engine_connection.js' */
+/** @import { Input } from '../connection/messages.js' */
+/** @import { GenerateOptions } from '../index.js' */
 /** @typedef {import('../index.js').Engine} PublicEngine whose method types apply here */
-/** @typedef {import('../index.js').GenerateOptions} GenerateOptions */
-/** @typedef {import('../connection/messages.js').Input} Input */
 
 /** @param {import('../index.js').Prompt} prompt @param {GenerateOptions} options */
 function messageOf(prompt, options) {

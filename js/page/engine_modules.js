@@ -7,7 +7,7 @@ import { detectSimd, hasWideMemory } from '../base/host_features.js';
 import { ownFile } from '../base/own_files.js';
 import { compileModule } from '../wasm/wasm_module.js';
 
-/** @typedef {import('../index.js').EngineOptions} EngineOptions */
+/** @import { EngineOptions } from '../index.js' */
 /** @typedef {WebAssembly.Module | string | undefined} Part */
 /** @typedef {{module: WebAssembly.Module, grammar: Part, extras: Part, media: Part, wide: string | undefined}} Modules */
 /** @typedef {Pick<EngineOptions, 'wasm' | 'grammarWasm' | 'extrasWasm' | 'mediaWasm'>} Given */

@@ -8,8 +8,8 @@ import { cacheOf } from './caching_source.js';
 import { downloadOf, draftOf, nameOfBlob } from './model_options.js';
 import { checkCallback, checkFlag, checkNumber, shown, U32_MAX } from './option_checks.js';
 
-/** @typedef {import('../index.js').EngineOptions} EngineOptions */
-/** @typedef {import('../bytes/model_sources.js').SourceDescription} SourceDescription */
+/** @import { SourceDescription } from '../bytes/model_sources.js' */
+/** @import { EngineOptions } from '../index.js' */
 
 /**
  * The options that specify the model's source.

@@ -1,7 +1,6 @@
 // js/page/engine_reports.js — the engine's JSON reports (include/wick.h) with the names of this package.
 
-/** @typedef {import('../index.js').EngineInfo} EngineInfo */
-/** @typedef {import('../index.js').KvStats} KvStats */
+/** @import { EngineInfo, EngineStats, KvStats } from '../index.js' */
 
 /** @param {string} name */
 const camel = (name) => name.replace(/_(\w)/g, (_, letter) => letter.toUpperCase());
@@ -57,8 +56,6 @@ export function kvStatsOf(raw) {
   if (raw.map) stats.map = raw.map.join('');
   return stats;
 }
-
-/** @typedef {import('../index.js').EngineStats} EngineStats */
 
 /** @param {any} raw wick_stats_json, with wick_kv_json as `kv` @returns {EngineStats} */
 export const statsOf = (raw) => ({ ...renamed(raw), kv: kvStatsOf(raw.kv) });

@@ -4,8 +4,8 @@
 import { argumentError } from '../base/errors.js';
 import { leavable } from './piece_reader.js';
 
-/** @typedef {import('../connection/messages.js').Done} Done */
-/** @typedef {import('./piece_reader.js').PieceReader} PieceReader */
+/** @import { Done } from '../connection/messages.js' */
+/** @import { PieceReader } from './piece_reader.js' */
 
 /**
  * A running request and its text.

@@ -5,7 +5,7 @@ import { argumentError, WickError } from '../base/errors.js';
 import * as layout from '../wasm/layout.js';
 import { checkObject, checkText, shown } from './option_checks.js';
 
-/** @typedef {import('../index.js').GrammarOptions} GrammarOptions */
+/** @import { GrammarOptions } from '../index.js' */
 /** @typedef {{kind: number, text: string, begun?: string | Uint8Array, isWhole?: boolean}} Grammar wick_grammar */
 
 /**

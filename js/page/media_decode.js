@@ -6,9 +6,8 @@ import { argumentError, WickError, wordsOf } from '../base/errors.js';
 import { takeTurn } from '../base/take_turn.js';
 import { MEDIA_RATE as RATE } from './media_parts.js';
 
-/** @typedef {import('./media_parts.js').MediaPart} MediaPart */
-/** @typedef {import('./media_parts.js').Decoders} Decoders */
-/** @typedef {import('../wasm/media_table.js').Medium} Medium */
+/** @import { Medium } from '../wasm/media_table.js' */
+/** @import { Decoders, MediaPart } from './media_parts.js' */
 /** @template T @typedef {T extends unknown ? Omit<T, 'place'> : never} Placeless */
 /** @typedef {Placeless<Medium>} Content */
 /** @typedef {{width: number, height: number, data: ArrayLike<number>}} Pixels with three or four bytes each */

@@ -5,8 +5,8 @@ import { argumentError, WickError, wordsOf } from '../base/errors.js';
 import { randomName } from '../base/random.js';
 import { loadTasks } from './later.js';
 
-/** @typedef {import('../connection/messages.js').PlainMessage} PlainMessage */
-/** @typedef {import('../wasm/media_table.js').Medium} Medium */
+/** @import { PlainMessage } from '../connection/messages.js' */
+/** @import { Medium } from '../wasm/media_table.js' */
 /** @typedef {{decodeImage?: import('../index.js').DecodeImage | null | undefined}} Decoders */
 /**
  * A part that is not text: its location in the prompt, and its content.

@@ -8,8 +8,7 @@ import { loadSources } from './later.js';
 import { checkCallback, checkNumber, shown } from './option_checks.js';
 
 /** @typedef {import('../index.js').EngineSettings & import('../index.js').ModelSource} EngineOptions */
-/** @typedef {import('../bytes/model_sources.js').Source} Source */
-/** @typedef {import('../bytes/model_sources.js').SourceDescription} SourceDescription */
+/** @import { Source, SourceDescription } from '../bytes/model_sources.js' */
 
 /**
  * @typedef {object} ModelLocation

@@ -7,13 +7,9 @@ import { callHook } from './logits_hook.js';
 import { decodeMedia } from './media_parts.js';
 import { checkCallback, checkNumber } from './option_checks.js';
 
-/** @typedef {import('../connection/engine_connection.js').EngineConnection} EngineConnection */
-/** @typedef {import('../connection/engine_connection.js').RunningRequest} RunningRequest */
-/** @typedef {import('../connection/messages.js').Output} Output */
-/** @typedef {import('../connection/messages.js').Done} Done */
-/** @typedef {import('../connection/messages.js').TokenDetail} TokenDetail */
+/** @import { EngineConnection, RunningRequest } from '../connection/engine_connection.js' */
+/** @import { Delta, Done, Output, TokenDetail } from '../connection/messages.js' */
 
-/** @typedef {import('../connection/messages.js').Delta} Delta */
 /**
  * A piece of text, with the details of its token if they were requested, and with its deltas if it
  * is part of a reply.

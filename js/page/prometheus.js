@@ -1,6 +1,6 @@
 // js/page/prometheus.js — the engine's counters in Prometheus' text format.
 
-/** @typedef {import('../index.js').EngineStats} EngineStats */
+/** @import { EngineStats } from '../index.js' */
 
 /**
  * Name, help and value of each counter or gauge. Prometheus recommends base units, and `_total` in the names of

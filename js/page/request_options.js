@@ -10,8 +10,8 @@ import { grammarNames, grammarOf } from './grammar_options.js';
 import { checkCount, checkFlag, checkNumber, shown, U32_MAX } from './option_checks.js';
 import { samplerNames, samplersOf } from './sampler_options.js';
 
-/** @typedef {import('../index.js').GenerateOptions} GenerateOptions */
-/** @typedef {import('../connection/messages.js').Settings} Settings */
+/** @import { Settings } from '../connection/messages.js' */
+/** @import { GenerateOptions } from '../index.js' */
 
 /**
  * All options. The type ensures that no option is missing.

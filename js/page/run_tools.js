@@ -5,10 +5,7 @@ import { unlessAborted } from '../base/abort_signals.js';
 import { argumentError, throwIfAborted, WickError } from '../base/errors.js';
 import { checkCount, shown } from './option_checks.js';
 
-/** @typedef {import('../index.js').RunToolsOptions} RunToolsOptions */
-/** @typedef {import('../index.js').ToolSet} ToolSet */
-/** @typedef {import('../index.js').ChatToolCall} ChatToolCall */
-/** @typedef {import('../index.js').ChatMessage} ChatMessage */
+/** @import { ChatMessage, ChatToolCall, RunToolsOptions, ToolSet } from '../index.js' */
 
 const MAX_ROUNDS = 8;
 

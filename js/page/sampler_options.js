@@ -5,7 +5,7 @@ import { SAMPLERS_MAX, samplerLetters, samplingNumbers } from '../base/option_ta
 import { areSamplers, areTexts } from '../base/sampler_fields.js';
 import { checkNumber, shown } from './option_checks.js';
 
-/** @typedef {import('../index.js').SamplerOptions} SamplerOptions */
+/** @import { SamplerOptions } from '../index.js' */
 /** @typedef {keyof typeof samplingNumbers} NumberName */
 
 const numbers = Object.entries(samplingNumbers);

@@ -13,8 +13,8 @@ import { readerOf } from './piece_reader.js';
 import { promptOf, saltOf, settingsOf } from './request_options.js';
 
 /** @typedef {import('../index.js').Session} PublicSession whose method types apply here */
-/** @typedef {import('../index.js').GenerateOptions} GenerateOptions */
-/** @typedef {import('../connection/engine_connection.js').EngineConnection} EngineConnection */
+/** @import { EngineConnection } from '../connection/engine_connection.js' */
+/** @import { GenerateOptions } from '../index.js' */
 
 export class Session {
   #connection;

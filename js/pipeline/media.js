@@ -3,9 +3,8 @@
 import { WickError } from '../index.js';
 import { answersOf, isChat, takerOf, textGeneration } from './text_generation.js';
 
-/** @typedef {import('../index.js').Engine} Engine */
-/** @typedef {import('../index.js').ChatMessage} ChatMessage */
-/** @typedef {import('../pipeline.js').GenerationOptions} Options */
+/** @import { ChatMessage, Engine } from '../index.js' */
+/** @import { GenerationOptions as Options } from '../pipeline.js' */
 
 const RATE = 16000;
 /** A long recording is split at the quietest of these frames within the last second of a piece. */

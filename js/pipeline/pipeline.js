@@ -5,9 +5,8 @@ import { imageTextToText, speechRecognition } from './media.js';
 import { textGeneration } from './text_generation.js';
 import { featureExtraction, textClassification } from './vectors.js';
 
-/** @typedef {import('../index.js').Engine} Engine */
-/** @typedef {import('../index.js').EngineOptions} EngineOptions */
-/** @typedef {import('../pipeline.js').PipelineOptions} PipelineOptions */
+/** @import { Engine, EngineOptions } from '../index.js' */
+/** @import { PipelineOptions } from '../pipeline.js' */
 
 /** @type {Record<string, (engine: Engine) => (input: any, ...more: any[]) => Promise<any>>} */
 const tasks = {

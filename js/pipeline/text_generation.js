@@ -3,9 +3,8 @@
 import { WickError } from '../index.js';
 import { settingsOf } from './generation_options.js';
 
-/** @typedef {import('../index.js').Engine} Engine */
-/** @typedef {import('../index.js').ChatMessage} ChatMessage */
-/** @typedef {import('../pipeline.js').GenerationOptions} Options */
+/** @import { ChatMessage, Engine } from '../index.js' */
+/** @import { GenerationOptions as Options } from '../pipeline.js' */
 /**
  * @typedef {(piece: string) => boolean} Take receives a piece; returns false to stop
  */

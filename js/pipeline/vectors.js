@@ -3,7 +3,7 @@
 import { WickError } from '../index.js';
 import { tensorOf } from './tensor.js';
 
-/** @typedef {import('../index.js').Engine} Engine */
+/** @import { Engine } from '../index.js' */
 
 /**
  * The engine's names for the poolings of transformers.js.

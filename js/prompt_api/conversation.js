@@ -7,9 +7,7 @@ import { MessageCounter } from './message_counter.js';
 import { withWords } from './prompts.js';
 import { LanguageModelToolCall } from './tool_parts.js';
 
-/** @typedef {import('../index.js').Engine} Engine */
-/** @typedef {import('../index.js').Session} Session */
-/** @typedef {import('../index.js').ChatMessage} ChatMessage */
+/** @import { ChatMessage, Engine, Session } from '../index.js' */
 /** @typedef {NonNullable<ChatMessage['tool_calls']>[0]} Call */
 /** @typedef {ReturnType<typeof import('./options.js').readOptions>} Options */
 /**

@@ -10,7 +10,7 @@ import { takeMedia } from './prompt_media.js';
 import { readConstraint, readPrompt } from './prompts.js';
 import * as parts from './tool_parts.js';
 
-/** @typedef {import('../prompt-api.js').ModelSource} Source */
+/** @import { ModelSource as Source } from '../prompt-api.js' */
 /** @typedef {ReturnType<Conversation['answer']>} Answer */
 
 /** Only this file has this key, so no other code can construct sessions. */

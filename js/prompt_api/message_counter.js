@@ -3,8 +3,7 @@
 
 import { joinedContent } from './prompt_media.js';
 
-/** @typedef {import('../index.js').Engine} Engine */
-/** @typedef {import('../index.js').ChatMessage} ChatMessage */
+/** @import { ChatMessage, Engine } from '../index.js' */
 
 export class MessageCounter {
   #engine;

@@ -3,8 +3,8 @@
 
 import { createEngine } from '../index.js';
 
-/** @typedef {import('../index.js').Engine} Engine */
-/** @typedef {import('../prompt-api.js').ModelSource} Source */
+/** @import { Engine } from '../index.js' */
+/** @import { ModelSource as Source } from '../prompt-api.js' */
 
 /** Progress is reported in these steps, so that it reveals nothing exact about the model (Writing Assistance APIs). */
 export const STEPS = 65536;

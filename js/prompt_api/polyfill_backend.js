@@ -8,9 +8,8 @@ import { ModelLoading, ProgressEvent, STEPS } from './model_loading.js';
 import { readOptions } from './options.js';
 import { isMedia, mediaPart } from './prompt_media.js';
 
-/** @typedef {import('../index.js').ChatMessage} ChatMessage */
-/** @typedef {import('../prompt-api.js').PolyfillContent} Content */
-/** @typedef {import('../prompt-api.js').ModelSource} Source */
+/** @import { ChatMessage } from '../index.js' */
+/** @import { ModelSource as Source, PolyfillContent as Content } from '../prompt-api.js' */
 
 const roles = /** @type {const} */ ({ model: 'assistant', system: 'system', user: 'user' });
 /**

@@ -3,8 +3,7 @@
 
 import { domError } from './dom_errors.js';
 
-/** @typedef {import('../index.js').ChatMessage} ChatMessage */
-/** @typedef {import('../index.js').Engine} Engine */
+/** @import { ChatMessage, Engine } from '../index.js' */
 /** @typedef {'image' | 'audio'} Kind */
 /** @typedef {ChatMessage['content']} Content */
 

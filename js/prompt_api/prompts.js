@@ -9,7 +9,7 @@ import {
   LanguageModelToolSuccess,
 } from './tool_parts.js';
 
-/** @typedef {import('../index.js').ChatMessage} ChatMessage */
+/** @import { ChatMessage } from '../index.js' */
 
 const roles = ['system', 'user', 'assistant'];
 

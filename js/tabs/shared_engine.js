@@ -5,13 +5,10 @@
 import { toPlainError, WickError } from '../base/errors.js';
 import { callNamed, usesSession } from '../connection/calls.js';
 
-/** @typedef {import('../connection/engine_connection.js').EngineConnection} EngineConnection */
-/** @typedef {typeof import('../connection/engine_connection.js').EngineConnection} ConnectionClass */
-/** @typedef {import('../connection/calls.js').CallName} CallName */
-/** @typedef {import('../connection/messages.js').ToWorker} ToWorker */
-/** @typedef {import('../connection/messages.js').FromWorker} FromWorker */
-/** @typedef {import('../connection/messages.js').GenerateMessage} GenerateMessage */
-/** @typedef {import('../connection/engine_connection.js').RunningRequest} RunningRequest */
+/** @import { CallName } from '../connection/calls.js' */
+/** @import { EngineConnection, RunningRequest } from '../connection/engine_connection.js' */
+/** @import { FromWorker, GenerateMessage, ToWorker } from '../connection/messages.js' */
+/** @typedef {typeof EngineConnection} ConnectionClass */
 
 /** @param {string} what */
 export const leaderGone = (what) =>

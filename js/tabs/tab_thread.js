@@ -8,10 +8,8 @@ import { toPlainError } from '../base/errors.js';
 import { isClientName, isFromLeader, isToLeader } from '../connection/messages.js';
 import { Hub, leaderGone, sessionOf } from './shared_engine.js';
 
-/** @typedef {import('../connection/messages.js').ToWorker} ToWorker */
-/** @typedef {import('../connection/messages.js').FromWorker} FromWorker */
-/** @typedef {import('../connection/messages.js').Output} Output */
-/** @typedef {import('../connection/start_worker.js').Thread} Thread */
+/** @import { FromWorker, Output, ToWorker } from '../connection/messages.js' */
+/** @import { Thread } from '../connection/start_worker.js' */
 
 /**
  * An open call, or an open completion of a request. `received` pieces have arrived and `acknowledged` of them were read.

@@ -4,7 +4,8 @@
 import { engineFlags, engineNumbers, requestFlags, samplingNumbers } from '../base/option_table.js';
 import * as layout from './layout.js';
 
-/** @typedef {import('./heap.js').Passed} Passed */
+/** @import { AdapterTable } from './adapter_table.js' */
+/** @import { Passed } from './heap.js' */
 
 const flags = /** @type {(keyof typeof requestFlags)[]} */ (Object.keys(requestFlags));
 
@@ -103,8 +104,6 @@ export const kvTypes = {
  * @typedef {{json: string, nowS: number, parseSpecial?: boolean, prefix?: string | undefined}} NativeChat
  * @typedef {NativeChat & {toolChoice?: string | undefined, oneCall?: boolean}} NativeConversation
  */
-
-/** @typedef {import('./adapter_table.js').AdapterTable} AdapterTable */
 
 /**
  * @template {string} List

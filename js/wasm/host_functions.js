@@ -1,7 +1,7 @@
 // js/wasm/host_functions.js — functions that the module calls: to swap pages to a file, and to read rows of tables outside of
 // its memory.
 
-/** @typedef {import('./heap.js').Heap} Heap */
+/** @import { Heap } from './heap.js' */
 
 /**
  * @param {import('../storage/swap_file.js').SwapFile} swap

@@ -20,9 +20,7 @@ const STAGING_BYTES = 262144;
 
 const TEXT_SLACK_BYTES = 64;
 
-/** @typedef {import('./engine_records.js').NativeConfig} NativeConfig */
-/** @typedef {import('./engine_records.js').NativeRequest} NativeRequest */
-/** @typedef {import('./engine_records.js').KvType} KvType */
+/** @import { KvType, NativeConfig, NativeRequest } from './engine_records.js' */
 /**
  * @typedef {WebAssembly.Module | (() => Promise<WebAssembly.Module>)} PartSource a module, or a
  * function that loads it

@@ -1,7 +1,7 @@
 // js/wasm/state_transfer.js — copies a saved state between the engine, which writes and reads it in pieces, and one
 // array.
 
-/** @typedef {import('./heap.js').Heap} Heap */
+/** @import { Heap } from './heap.js' */
 
 const none = new Uint8Array(0);
 

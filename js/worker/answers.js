@@ -5,9 +5,9 @@ import { WickError } from '../base/errors.js';
 import { callNamed } from '../connection/calls.js';
 import { storageError, writeFile } from '../storage/browser_files.js';
 
-/** @typedef {import('../wasm/native_engine.js').NativeEngine} NativeEngine */
+/** @import { Input } from '../connection/messages.js' */
+/** @import { NativeEngine } from '../wasm/native_engine.js' */
 
-/** @typedef {import('../connection/messages.js').Input} Input */
 /** @typedef {Extract<Input, {messages: any}>} Conversation */
 
 /**

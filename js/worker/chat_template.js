@@ -4,10 +4,10 @@
 
 import { WickError } from '../base/errors.js';
 
-/** @typedef {import('../connection/messages.js').PlainMessage} PlainMessage */
+/** @import { PlainMessage } from '../connection/messages.js' */
+/** @import { NativeChat } from '../wasm/engine_records.js' */
+/** @import { NativeEngine } from '../wasm/native_engine.js' */
 /** @typedef {Extract<import('../connection/messages.js').Input, {messages: any}>} Conversation */
-/** @typedef {import('../wasm/native_engine.js').NativeEngine} NativeEngine */
-/** @typedef {import('../wasm/engine_records.js').NativeChat} NativeChat */
 
 export class ChatTemplate {
   #native;

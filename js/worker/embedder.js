@@ -6,9 +6,8 @@
 import { WickError } from '../base/errors.js';
 import { STEP_IDLE, STEP_PROGRESS, STEP_WAIT_BYTES } from '../wasm/layout.js';
 
-/** @typedef {import('../wasm/native_engine.js').Embedded} Embedded */
-/** @typedef {import('../wasm/native_engine.js').NativeEngine} NativeEngine */
-/** @typedef {import('../wasm/engine_records.js').NativeEmbed} NativeEmbed */
+/** @import { NativeEmbed } from '../wasm/engine_records.js' */
+/** @import { Embedded, NativeEngine } from '../wasm/native_engine.js' */
 
 /** The time to wait for bytes of the model before checking again. */
 const BYTES_MS = 5;

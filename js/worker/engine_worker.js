@@ -18,9 +18,8 @@ import { PageBytes } from './page_source.js';
 import { ServedEngine } from './served_engine.js';
 import { isRefused, isTooLarge, isWanted, WIDE_BYTES, widened, withReason } from './wide_engine.js';
 
-/** @typedef {import('../connection/messages.js').ToWorker} ToWorker */
-/** @typedef {import('../connection/messages.js').FromWorker} FromWorker */
-/** @typedef {import('../wasm/wasm_module.js').HelperStart} HelperStart */
+/** @import { FromWorker, ToWorker } from '../connection/messages.js' */
+/** @import { HelperStart } from '../wasm/wasm_module.js' */
 
 /**
  * How long a step may take. Messages that arrive during a step (a cancellation, the next request)

@@ -15,9 +15,8 @@ const GAP_BYTES_MAX = 4 << 20;
  */
 const STREAMS_MAX = 3;
 
-/** @typedef {import('../bytes/model_sources.js').Source} Source */
-/** @typedef {import('../bytes/model_sources.js').ByteStream} ByteStream */
-/** @typedef {import('../wasm/native_engine.js').NativeEngine} NativeEngine */
+/** @import { ByteStream, Source } from '../bytes/model_sources.js' */
+/** @import { NativeEngine } from '../wasm/native_engine.js' */
 
 /**
  * The open streams of a model's files, the most recently used one last.

@@ -4,9 +4,9 @@
 import { WickError } from '../base/errors.js';
 import { checkStart, readNext } from '../bytes/checked_read.js';
 
-/** @typedef {import('../wasm/native_engine.js').NativeEngine} NativeEngine */
-/** @typedef {import('../wasm/media_table.js').Medium} Medium */
-/** @typedef {import('../bytes/model_sources.js').Source} Source */
+/** @import { Source } from '../bytes/model_sources.js' */
+/** @import { Medium } from '../wasm/media_table.js' */
+/** @import { NativeEngine } from '../wasm/native_engine.js' */
 
 /**
  * The time limit of an encoder step, unless a single piece of its work takes longer. Messages and

@@ -1,8 +1,8 @@
 // js/worker/page_source.js — bytes that only the page can read (its blobs, streams and handles). The worker requests
 // them, and js/connection/engine_connection.js answers.
 
-/** @typedef {import('../connection/messages.js').FromWorker} FromWorker */
-/** @typedef {import('../bytes/model_sources.js').Source} Source */
+/** @import { Source } from '../bytes/model_sources.js' */
+/** @import { FromWorker } from '../connection/messages.js' */
 
 export class PageBytes {
   #post;

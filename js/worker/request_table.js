@@ -9,11 +9,10 @@ import * as layout from '../wasm/layout.js';
 import { inTemplateWords } from './chat_template.js';
 import { precedes, WaitingRequests } from './waiting_requests.js';
 
-/** @typedef {import('../wasm/native_engine.js').NativeEngine} NativeEngine */
-/** @typedef {import('../wasm/engine_records.js').NativeRequest} NativeRequest */
-/** @typedef {import('../wasm/event_records.js').EngineEvent} EngineEvent */
-/** @typedef {import('../connection/messages.js').Output} Output */
-/** @typedef {import('../connection/messages.js').Delta} Delta */
+/** @import { Delta, Output } from '../connection/messages.js' */
+/** @import { NativeRequest } from '../wasm/engine_records.js' */
+/** @import { EngineEvent } from '../wasm/event_records.js' */
+/** @import { NativeEngine } from '../wasm/native_engine.js' */
 
 /**
  * A request is submitted when fewer than this many of the engine's requests precede it, not

@@ -10,8 +10,8 @@ import { Embedder } from './embedder.js';
 import { MediaDesk } from './media_desk.js';
 import { RequestTable } from './request_table.js';
 
-/** @typedef {import('../wasm/native_engine.js').NativeEngine} NativeEngine */
-/** @typedef {import('../connection/messages.js').GenerateMessage} GenerateMessage */
+/** @import { GenerateMessage } from '../connection/messages.js' */
+/** @import { NativeEngine } from '../wasm/native_engine.js' */
 
 /**
  * @typedef {object} Serving

@@ -5,7 +5,7 @@ import { WickError } from '../base/errors.js';
 import { compileModule } from '../wasm/wasm_module.js';
 import { isWide } from '../wasm/wide_calls.js';
 
-/** @typedef {import('../connection/messages.js').InitMessage} InitMessage */
+/** @import { InitMessage } from '../connection/messages.js' */
 
 /** The largest memory with 32-bit addresses, in bytes. */
 const NARROW_BYTES = 2 ** 32;

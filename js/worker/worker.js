@@ -4,7 +4,7 @@
 import { EngineWorker } from './engine_worker.js';
 import { becomeHelper } from './helper.js';
 
-/** @typedef {import('../connection/messages.js').ToWorker} ToWorker */
+/** @import { ToWorker } from '../connection/messages.js' */
 
 /** @type {EngineWorker} */
 let worker;

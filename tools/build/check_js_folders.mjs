@@ -115,6 +115,7 @@ function faultOf(file, target, isType) {
 /** Matches types imported in comments first, then the modules from which code imports or exports. */
 const imports = [
   { pattern: /(?<!await )\bimport\('([^']+)'\)/g, isType: true },
+  { pattern: /@import \{[^}]*\} from '([^']+)'/g, isType: true },
   { pattern: /^(?:import|export)\b[^;]*?from '([^']+)'/gm, isType: false },
   { pattern: /^import '([^']+)'/gm, isType: false },
   { pattern: /\bawait import\('([^']+)'\)/g, isType: false },
