@@ -46,7 +46,7 @@ function decodeEvent(bytes, view, at) {
     logprob: view.getFloat32(at + layout.EVENT_LOGPROB_AT, true),
     top,
     text: decoder.decode(bytes.subarray(text, textEnd)),
-    /** Of a call that begins; its name is the text. */
+    /** The id of a call that begins; the text is its name. */
     id: textEnd < end ? decoder.decode(bytes.subarray(textEnd, end)) : '',
     finish,
     /** 1 + the index of the stop string that ended it, or 0; for a part of a call, the index of the call. */
