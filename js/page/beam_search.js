@@ -5,7 +5,7 @@ import { argumentError } from '../base/errors.js';
 import { checkNames } from '../base/option_names.js';
 import { LOGPROBS_MAX, plainSampling } from '../base/option_table.js';
 import { grammarNames } from './grammar_options.js';
-import { checkCount, shown } from './option_checks.js';
+import { checkCount, checkNumber, shown } from './option_checks.js';
 
 /** @import { Beam, BeamSearchOptions, Session } from '../index.js' */
 /** @import { Engine } from './engine.js' */
@@ -39,9 +39,7 @@ function checked(options) {
   ]);
   checkNames(options, [...own, ...names]);
   const { width = 4, maxTokens = 64, lengthPenalty = 1, signal, priority, salt } = options;
-  if (!Number.isInteger(width) || width < 1 || width > 16) {
-    throw argumentError(`width must be a whole number from 1 to 16, not ${shown(width)}`);
-  }
+  checkNumber('width', width, { min: 1, max: 16, whole: true });
   if (checkCount('maxTokens', maxTokens) === 0) throw argumentError('maxTokens must be at least 1');
   if (typeof lengthPenalty !== 'number' || Number.isNaN(lengthPenalty)) {
     throw argumentError(`lengthPenalty must be a number, not ${shown(lengthPenalty)}`);

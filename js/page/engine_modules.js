@@ -12,40 +12,36 @@ import { compileModule } from '../wasm/wasm_module.js';
 /** @typedef {{module: WebAssembly.Module, grammar: Part, extras: Part, media: Part, wide: string | undefined}} Modules */
 /** @typedef {Pick<EngineOptions, 'wasm' | 'grammarWasm' | 'extrasWasm' | 'mediaWasm'>} Given */
 
-/** Bundlers search for exactly these expressions. @type {Record<string, () => URL>} */
+/** The modules by part and build. Bundlers search for exactly these expressions. @type {Record<string, Record<string, () => URL>>} */
 const moduleUrls = {
-  'simd128-single': () => new URL('./wasm/wick-simd128-single.wasm', import.meta.url),
-  'simd128-threads': () => new URL('./wasm/wick-simd128-threads.wasm', import.meta.url),
-  'relaxed-single': () => new URL('./wasm/wick-relaxed-single.wasm', import.meta.url),
-  'relaxed-threads': () => new URL('./wasm/wick-relaxed-threads.wasm', import.meta.url),
-};
-/** @type {Record<string, () => URL>} */
-const grammarUrls = {
-  'simd128-single': () => new URL('./wasm/wick-simd128-single-grammar.wasm', import.meta.url),
-  'simd128-threads': () => new URL('./wasm/wick-simd128-threads-grammar.wasm', import.meta.url),
-  'relaxed-single': () => new URL('./wasm/wick-relaxed-single-grammar.wasm', import.meta.url),
-  'relaxed-threads': () => new URL('./wasm/wick-relaxed-threads-grammar.wasm', import.meta.url),
-};
-/** @type {Record<string, () => URL>} */
-const extrasUrls = {
-  'simd128-single': () => new URL('./wasm/wick-simd128-single-extras.wasm', import.meta.url),
-  'simd128-threads': () => new URL('./wasm/wick-simd128-threads-extras.wasm', import.meta.url),
-  'relaxed-single': () => new URL('./wasm/wick-relaxed-single-extras.wasm', import.meta.url),
-  'relaxed-threads': () => new URL('./wasm/wick-relaxed-threads-extras.wasm', import.meta.url),
-};
-
-/** @type {Record<string, () => URL>} */
-const mediaUrls = {
-  'simd128-single': () => new URL('./wasm/wick-simd128-single-media.wasm', import.meta.url),
-  'simd128-threads': () => new URL('./wasm/wick-simd128-threads-media.wasm', import.meta.url),
-  'relaxed-single': () => new URL('./wasm/wick-relaxed-single-media.wasm', import.meta.url),
-  'relaxed-threads': () => new URL('./wasm/wick-relaxed-threads-media.wasm', import.meta.url),
-};
-
-/** @type {Record<string, () => URL>} */
-const wideUrls = {
-  simd128: () => new URL('./wasm/wick-simd128-wide.wasm', import.meta.url),
-  relaxed: () => new URL('./wasm/wick-relaxed-wide.wasm', import.meta.url),
+  main: {
+    'simd128-single': () => new URL('./wasm/wick-simd128-single.wasm', import.meta.url),
+    'simd128-threads': () => new URL('./wasm/wick-simd128-threads.wasm', import.meta.url),
+    'relaxed-single': () => new URL('./wasm/wick-relaxed-single.wasm', import.meta.url),
+    'relaxed-threads': () => new URL('./wasm/wick-relaxed-threads.wasm', import.meta.url),
+  },
+  grammar: {
+    'simd128-single': () => new URL('./wasm/wick-simd128-single-grammar.wasm', import.meta.url),
+    'simd128-threads': () => new URL('./wasm/wick-simd128-threads-grammar.wasm', import.meta.url),
+    'relaxed-single': () => new URL('./wasm/wick-relaxed-single-grammar.wasm', import.meta.url),
+    'relaxed-threads': () => new URL('./wasm/wick-relaxed-threads-grammar.wasm', import.meta.url),
+  },
+  extras: {
+    'simd128-single': () => new URL('./wasm/wick-simd128-single-extras.wasm', import.meta.url),
+    'simd128-threads': () => new URL('./wasm/wick-simd128-threads-extras.wasm', import.meta.url),
+    'relaxed-single': () => new URL('./wasm/wick-relaxed-single-extras.wasm', import.meta.url),
+    'relaxed-threads': () => new URL('./wasm/wick-relaxed-threads-extras.wasm', import.meta.url),
+  },
+  media: {
+    'simd128-single': () => new URL('./wasm/wick-simd128-single-media.wasm', import.meta.url),
+    'simd128-threads': () => new URL('./wasm/wick-simd128-threads-media.wasm', import.meta.url),
+    'relaxed-single': () => new URL('./wasm/wick-relaxed-single-media.wasm', import.meta.url),
+    'relaxed-threads': () => new URL('./wasm/wick-relaxed-threads-media.wasm', import.meta.url),
+  },
+  wide: {
+    simd128: () => new URL('./wasm/wick-simd128-wide.wasm', import.meta.url),
+    relaxed: () => new URL('./wasm/wick-relaxed-wide.wasm', import.meta.url),
+  },
 };
 
 /** Compiled modules of the package, which later engines reuse. */
@@ -55,7 +51,7 @@ const compiled = /** @type {Map<string, Promise<WebAssembly.Module>>} */ (new Ma
 function ownModule(build) {
   const found = compiled.get(build);
   if (found) return found;
-  const module = compileModule(ownFile(moduleUrls[build]));
+  const module = compileModule(ownFile(moduleUrls.main[build]));
   compiled.set(build, module);
   module.catch(() => compiled.delete(build));
   return module;
@@ -69,18 +65,6 @@ export const isAddress = (option) => typeof option === 'string' || option instan
  * @returns {string} an absolute URL, because the worker's file may be in a different location
  */
 const wholeAddress = (address) => new URL(address, globalThis.location?.href).href;
-
-/**
- * @param {string} folder
- * @param {string} build
- * @returns {Given}
- */
-const inFolder = (folder, build) => ({
-  wasm: `${folder}wick-${build}.wasm`,
-  grammarWasm: `${folder}wick-${build}-grammar.wasm`,
-  extrasWasm: `${folder}wick-${build}-extras.wasm`,
-  mediaWasm: `${folder}wick-${build}-media.wasm`,
-});
 
 /** @param {string | URL} wasm the URL of the first module @param {string} name */
 const partAddress = (wasm, name) =>
@@ -117,15 +101,16 @@ async function findPart(wasm, given, name) {
 export async function findModules({ wasm, grammarWasm, extrasWasm, mediaWasm }, threads) {
   const build = `${detectSimd()}-${threads > 1 ? 'threads' : 'single'}`;
   if (wasm === undefined || wasm === null) {
-    const [grammar, extras, media] = [grammarUrls, extrasUrls, mediaUrls].map(
-      (urls) => ownFile(urls[build]).href,
+    const [grammar, extras, media] = ['grammar', 'extras', 'media'].map(
+      (part) => ownFile(moduleUrls[part][build]).href,
     );
-    const wide = hasWideMemory() ? ownFile(wideUrls[detectSimd()]).href : '';
+    const wide = hasWideMemory() ? ownFile(moduleUrls.wide[detectSimd()]).href : '';
     return { module: await ownModule(build), grammar, extras, media, wide };
   }
   const isFolder = isAddress(wasm) && String(wasm).endsWith('/');
+  /** @type {Given} */
   const given = isFolder
-    ? inFolder(String(wasm), build)
+    ? { wasm: `${wasm}wick-${build}.wasm` } // the other parts are next to it
     : { wasm, grammarWasm, extrasWasm, mediaWasm };
   return {
     module: await compileModule(given.wasm ?? ''),

@@ -8,10 +8,10 @@ const camel = (name) => name.replace(/_(\w)/g, (_, letter) => letter.toUpperCase
 /**
  * Renames the members of a value and of all values in it.
  * @param {any} value of JSON
- * @returns {any} null if it is missing
+ * @returns {any}
  */
-function renamed(value = null) {
-  if (Array.isArray(value)) return value.map((one) => renamed(one));
+function renamed(value) {
+  if (Array.isArray(value)) return value.map(renamed);
   if (typeof value !== 'object' || value === null) return value;
   const members = Object.entries(value).map(([name, one]) => [camel(name), renamed(one)]);
   return Object.fromEntries(members);
@@ -22,9 +22,9 @@ export function infoOf(raw) {
   return {
     architecture: raw.architecture ?? null,
     name: raw.name ?? null,
-    shape: renamed(raw.shape),
+    shape: renamed(raw.shape) ?? null,
     contextSize: raw.plan?.context_tokens ?? 0,
-    tokenizer: renamed(raw.tokenizer),
+    tokenizer: renamed(raw.tokenizer) ?? null,
     chatTemplate: raw.chat_template ?? null,
     types: raw.types ?? {},
     fingerprint: raw.load.fingerprint ?? null,
@@ -35,10 +35,10 @@ export function infoOf(raw) {
     sharing: raw.sharing ?? 'none',
     kType: raw.k_type,
     vType: raw.v_type,
-    plan: renamed(raw.plan),
-    error: renamed(raw.error),
+    plan: renamed(raw.plan) ?? null,
+    error: renamed(raw.error) ?? null,
     media: raw.media ?? [],
-    mediaPlan: renamed(raw.media_plan),
+    mediaPlan: renamed(raw.media_plan) ?? null,
     memory: {
       linearBytes: raw.linearBytes,
       usedBytes: raw.bytesNow,
