@@ -3,38 +3,24 @@
 
 import { abortError } from './errors.js';
 
+/** @typedef {{actions: Set<() => void>, abort: () => void}} Listener */
+
 /**
  * One listener for each signal, regardless of the number of waiting actions, because Node warns
  * about more than ten.
+ * @type {WeakMap<AbortSignal, Listener>}
  */
-class Listener {
-  #signal;
-  #abort = () => {
-    for (const action of this.#actions) action();
-  };
-  /** @type {Set<() => void>} */
-  #actions = new Set();
-
-  /** @param {AbortSignal} signal */
-  constructor(signal) {
-    this.#signal = signal;
-  }
-
-  /** @param {() => void} action */
-  add(action) {
-    if (this.#actions.size === 0) this.#signal.addEventListener('abort', this.#abort);
-    this.#actions.add(action);
-  }
-
-  /** @param {() => void} action */
-  remove(action) {
-    if (!this.#actions.delete(action) || this.#actions.size > 0) return;
-    this.#signal.removeEventListener('abort', this.#abort);
-  }
-}
-
-/** @type {WeakMap<AbortSignal, Listener>} */
 const listeners = new WeakMap();
+
+/** @returns {Listener} */
+function newListener() {
+  /** @type {Listener['actions']} */
+  const actions = new Set();
+  const abort = () => {
+    for (const action of actions) action();
+  };
+  return { actions, abort };
+}
 
 /**
  * @param {AbortSignal | null | undefined} signal that has not aborted yet
@@ -43,11 +29,15 @@ const listeners = new WeakMap();
  */
 export function onAbort(signal, action) {
   if (!signal) return () => {};
-  const listener = listeners.get(signal) ?? new Listener(signal);
+  const listener = listeners.get(signal) ?? newListener();
   listeners.set(signal, listener);
+  const { actions, abort } = listener;
+  if (actions.size === 0) signal.addEventListener('abort', abort);
   const own = () => action(); // the same function may be registered twice
-  listener.add(own);
-  return () => listener.remove(own);
+  actions.add(own);
+  return () => {
+    if (actions.delete(own) && actions.size === 0) signal.removeEventListener('abort', abort);
+  };
 }
 
 /**

@@ -496,18 +496,8 @@ async function withTimeout(promise, limitMs, cancelled) {
   }
 }
 
-/** @param {number} ms @param {AbortSignal} cancelled also ends the wait @returns {Promise<void>} */
-function sleep(ms, cancelled) {
-  return new Promise((settle) => {
-    const timer = setTimeout(() => end(), ms);
-    const stop = onAbort(cancelled, () => end());
-    const end = () => {
-      clearTimeout(timer);
-      stop();
-      settle();
-    };
-  });
-}
+/** @param {number} ms more than 0 @param {AbortSignal} cancelled also ends the wait */
+const sleep = (ms, cancelled) => withTimeout(new Promise(() => {}), ms, cancelled).catch(() => {});
 
 /** @param {string} url @returns {boolean} */
 function isSameOrigin(url) {
