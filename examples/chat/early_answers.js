@@ -23,22 +23,20 @@ const QUESTIONS = {
 const SUGGEST_TOKENS_MAX = 160;
 const LETTERS_SHOWN = 30;
 
-/** An answer that has begun. */
+/** An answer that has begun: a stream, of which a limited number of pieces is read in advance. */
 class Attempt {
-  /** @type {ChatCompletionChunk[]} */
-  chunks = [];
+  /** The number of pieces so far. */
+  count = 0;
   /** The time when the first word arrived. */
   firstAt = 0;
-  isTaken = false;
-  isOver = false;
   /** @type {unknown} */
   error;
   #controller = new AbortController();
-  #wake = () => {};
-  /** @type {import('./progress_line.js').Live | undefined} */
+  /** The progress line of the answer, once it is shown. @type {import('./progress_line.js').Live | undefined} */
   #live;
-  /** @type {Promise<void>} */
-  #ended;
+  #chunks;
+  /** @type {ReadableStream<ChatCompletionChunk>} */
+  #stream;
 
   /**
    * @param {Engine} engine
@@ -54,104 +52,78 @@ class Attempt {
     this.session = session;
     this.kind = kind;
     this.base = base;
-    this.#ended = this.#run(body)
-      .catch((error) => {
-        this.error = error;
-      })
-      .finally(() => {
-        this.isOver = true;
-        this.#wake();
-      });
+    this.#chunks = this.#read(body);
+    this.#stream = new ReadableStream(
+      { pull: (controller) => this.#pull(controller) },
+      { highWaterMark: PIECES_MAX[kind] },
+    );
   }
 
-  /** @param {Body} body */
-  async #run(body) {
-    const { signal } = this.#controller;
+  get text() {
+    return textIn(this.messages.at(-1)?.content);
+  }
+
+  /** @param {Body} body @returns {AsyncGenerator<ChatCompletionChunk>} */
+  async *#read(body) {
     const stream = await this.engine.chat.completions.create({
       seed: Math.floor(Math.random() * 2 ** 32),
       ...body,
-      ...{ stream: true, stream_options: { include_usage: true } },
-      ...{ session: this.session, priority: PRIORITIES[this.kind], signal },
+      ...{ stream: true, stream_options: { include_usage: true }, session: this.session },
+      ...{ priority: PRIORITIES[this.kind], signal: this.#controller.signal },
       onPrefill: (progress) => this.#live?.read(progress),
     });
     for await (const chunk of stream) {
       const { delta } = chunk.choices[0] ?? {};
       if (delta?.content || delta?.reasoning_content) this.firstAt ||= performance.now();
-      this.chunks.push(chunk);
-      this.#wake();
-      if (this.kind === 'draft' && !this.isTaken)
-        note(
-          'Before Enter',
-          `${this.chunks.length} pieces of the answer to “${this.#about(body)}”`,
-        );
-      while (!this.isTaken && this.chunks.length >= PIECES_MAX[this.kind] && !signal.aborted)
-        await this.#untilNews();
+      this.count++;
+      const end = this.text.slice(-LETTERS_SHOWN);
+      if (this.kind === 'draft' && !this.#live)
+        note('Before Enter', `${this.count} pieces of the answer to “${end}”`);
+      yield chunk;
     }
   }
 
-  /** Returns the end of the question. @param {Body} body */
-  #about({ messages }) {
-    return textIn(messages.at(-1)?.content).slice(-LETTERS_SHOWN);
+  /** Reads the next piece; the pieces before an error remain. @param {ReadableStreamDefaultController<ChatCompletionChunk>} controller */
+  async #pull(controller) {
+    try {
+      const { done, value } = await this.#chunks.next();
+      if (!done) return controller.enqueue(value);
+    } catch (error) {
+      this.error = error;
+    }
+    controller.close();
   }
 
   /**
-   * @returns {Promise<void>} a promise that settles when the next piece arrives, when the answer is
-   * taken, or when it ends
-   */
-  #untilNews() {
-    return new Promise((settle) => {
-      const before = this.#wake;
-      this.#wake = () => {
-        before();
-        settle();
-      };
-    });
-  }
-
-  /**
-   * Passes the attempt on as the stream of the answer.
+   * Passes the attempt on as the stream of the answer. Its session becomes the conversation's, if the conversation has a
+   * separate one.
    * @param {{signal: AbortSignal, live: import('./progress_line.js').Live}} how
    */
   async *take({ signal, live }) {
     const takenAt = performance.now();
-    this.isTaken = true;
     this.#live = live;
-    this.#wake();
-    const abort = () => this.#abort(signal.reason);
+    const abort = () => this.#controller.abort(signal.reason);
     signal.addEventListener('abort', abort);
+    const reader = this.#stream.getReader();
     try {
-      for (let next = 0; ; next++) {
-        while (next >= this.chunks.length && !this.isOver) await this.#untilNews();
+      for (let next = await reader.read(); !next.done; next = await reader.read()) {
         signal.throwIfAborted();
-        if (next >= this.chunks.length) break;
-        const { timings, ...chunk } = this.chunks[next];
+        const { timings, ...chunk } = next.value;
         const ttftMs = Math.max(0, this.firstAt - takenAt);
         yield { ...chunk, ...(timings && { timings: { ...timings, ttftMs }, isEarly: true }) };
       }
       if (this.error) throw this.error;
     } finally {
       signal.removeEventListener('abort', abort);
-      await this.#end();
+      const session = await this.stop();
+      if (!this.base || !replaceSession(this.base, session)) await this.drop();
     }
-  }
-
-  /** Makes its session the conversation's, if the conversation has a separate one. */
-  async #end() {
-    this.#abort();
-    await this.#ended;
-    if (this.base && replaceSession(this.base, this.session)) return;
-    await this.session.close().catch(() => {}); // already closed with the engine
-  }
-
-  #abort(reason = new DOMException('The answer is no longer needed', 'AbortError')) {
-    this.#controller.abort(reason);
-    this.#wake();
   }
 
   /** @returns {Promise<Session>} its session, to be reused */
   async stop() {
-    this.#abort();
-    await this.#ended;
+    this.#controller.abort();
+    await this.#chunks.return(undefined).catch(() => {}); // waits until the request has ended
     return this.session;
   }
 
@@ -161,14 +133,15 @@ class Attempt {
   }
 }
 
-/** @type {Attempt | undefined} */
-let draft;
-/** @type {Attempt[]} */
-let followUps = [];
+/** At most one answer to a draft, which is the first, and those to follow-up questions. @type {Attempt[]} */
+let begun = [];
 /** Settles after the last requested change, so that there is only one at a time. */
 let changing = Promise.resolve();
 /** Counts cancellations, so that drafts that were requested before one are not started. */
 let era = 0;
+
+/** @param {Attempt} attempt */
+const isDraft = ({ kind }) => kind === 'draft';
 
 /** @param {() => Promise<void>} change */
 function inTurn(change) {
@@ -186,14 +159,14 @@ const fork = (engine, base) => (base ? base.fork() : engine.createSession());
 export function beginDraft(engine, body, base) {
   const own = era;
   return inTurn(async () => {
-    if (own !== era || draft?.key === JSON.stringify(body)) return;
-    const before = draft;
-    draft = undefined;
+    const before = begun.find(isDraft);
+    if (own !== era || before?.key === JSON.stringify(body)) return;
+    begun = begun.filter((one) => one !== before);
     const isSame = before?.engine === engine && before.base === base;
     if (before && !isSame) await before.drop();
     const session = isSame ? await before.stop() : await fork(engine, base);
     if (own !== era) return session.close();
-    draft = new Attempt(engine, /** @type {Body} */ (body), session, 'draft', base);
+    begun.unshift(new Attempt(engine, /** @type {Body} */ (body), session, 'draft', base));
   });
 }
 
@@ -205,9 +178,9 @@ export function beginFollowUps(engine, bodies, base) {
       if (own !== era) return;
       const session = await fork(engine, base);
       if (own !== era) return session.close();
-      followUps.push(new Attempt(engine, /** @type {Body} */ (body), session, 'followUp', base));
+      begun.push(new Attempt(engine, /** @type {Body} */ (body), session, 'followUp', base));
     }
-    const { length } = followUps;
+    const { length } = begun.filter((one) => !isDraft(one));
     note('Follow-ups', length === 1 ? '1 answer started' : `${length} answers started`);
   });
 }
@@ -220,62 +193,47 @@ export function beginFollowUps(engine, bodies, base) {
  */
 export async function suggest(engine, body, base) {
   const session = await base?.fork();
-  return ask(engine, body, session).finally(() => session?.close());
-}
-
-/** @param {Engine} engine @param {any} body @param {Session | undefined} session @returns {Promise<string[]>} */
-async function ask(engine, body, session) {
   const messages = [...body.messages.slice(0, -1), { role: 'user', content: SUGGEST }];
-  const { choices } = await engine.chat.completions.create({
+  const asking = engine.chat.completions.create({
     ...{ messages, max_tokens: SUGGEST_TOKENS_MAX, priority: PRIORITIES.suggest, session },
     chat_template_kwargs: { enable_thinking: false },
     thinking_budget_tokens: 0,
     response_format: { type: 'json_schema', json_schema: { name: 'questions', schema: QUESTIONS } },
   });
+  const { choices } = await asking.finally(() => session?.close());
   const found = JSON.parse(choices[0].message.content);
   return [...new Set(/** @type {string[]} */ (found).map((one) => one.trim()))].filter(Boolean);
 }
-
-const begun = () => [...(draft ? [draft] : []), ...followUps];
 
 /**
  * Returns the question that is being answered.
  * @returns {{messages: import('wick-llm').ChatMessage[], text: string}[]}
  */
-export const begunQuestions = () =>
-  begun().map(({ messages }) => ({ messages, text: textIn(messages.at(-1)?.content) }));
+export const begunQuestions = () => begun.map(({ messages, text }) => ({ messages, text }));
 
-/** @param {Attempt[]} attempts */
-function giveUp(attempts) {
-  if (attempts.length === 0) return;
+/** @param {(attempt: Attempt) => boolean} isOver */
+function giveUp(isOver) {
+  era++;
+  const over = begun.filter(isOver);
+  begun = begun.filter((one) => !over.includes(one));
+  if (over.length === 0) return;
   inTurn(async () => {
-    await Promise.all(attempts.map((one) => one.drop()));
+    await Promise.all(over.map((one) => one.drop()));
     note('Before Enter', 'released');
     note('Follow-ups', '');
   });
 }
 
 /** Cancels the answer to a draft, because the message field is empty. */
-export function dropDraft() {
-  era++;
-  const before = draft;
-  draft = undefined;
-  giveUp(before ? [before] : []);
-}
+export const dropDraft = () => giveUp(isDraft);
+
+export const dropAll = () => giveUp(() => true);
 
 /**
  * @returns {Promise<void>} a promise that settles when all abandoned answers have closed their
  * sessions
  */
 export const untilGivenBack = () => changing;
-
-export function dropAll() {
-  era++;
-  const all = begun();
-  draft = undefined;
-  followUps = [];
-  giveUp(all);
-}
 
 /**
  * @param {Engine} engine
@@ -286,13 +244,10 @@ export function dropAll() {
  */
 export function take(engine, body, how) {
   const key = JSON.stringify(body);
-  const found = begun().find(
-    (one) => one.key === key && one.engine === engine && !(one.isOver && one.error),
-  );
-  if (found === draft) draft = undefined;
-  followUps = followUps.filter((one) => one !== found);
+  const found = begun.find((one) => one.key === key && one.engine === engine && !one.error);
+  begun = begun.filter((one) => one !== found);
   dropAll();
   if (!found) return undefined;
-  note('Before Enter', `used: ${found.chunks.length} pieces were ready`);
+  note('Before Enter', `used: ${found.count} pieces were ready`);
   return found.take(how);
 }
