@@ -19,7 +19,7 @@ import { isForgotten, saidUntil } from './tree.js';
 /** @typedef {import('./tree.js').Message} Message */
 /** @typedef {import('./records.js').State} State */
 /** How an answer ended. @typedef {{state: State, facts: string}} Ending */
-/** @typedef {{add: (piece: string) => void, think: (piece: string) => void, call: (round: import('./tool_calls.js').Round) => void, finish: () => string}} Writer */
+/** @typedef {{add: (piece: string) => void, think: (piece: string) => void, call: (round: import('./tool_calls.js').Round) => void, finish: () => void}} Writer */
 
 /** The minimum temperature for another answer if the user has not set one. */
 const VARIANT_TEMPERATURE = 0.8;

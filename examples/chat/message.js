@@ -2,7 +2,6 @@
 // below it, and the field in which a question is edited.
 
 import { byId, isSending, make, makeButton } from './dom.js';
-import { renderMarkdown } from './markdown.js';
 
 /** @typedef {import('./tree.js').Message} Message */
 
@@ -41,40 +40,6 @@ export function keepInView(change) {
   change?.();
   if (isAtEnd && byId('welcome').hidden)
     log.scrollTo({ top: log.scrollHeight, behavior: 'instant' });
-}
-
-/**
- * Renders the first piece immediately, and then at most once a frame, however many tokens arrive.
- * @param {HTMLElement} body
- * @param {string} [text] the text that is already shown
- */
-export function makeRenderer(body, text = '') {
-  let frame = 0;
-  const render = (isWhole = false) => {
-    cancelAnimationFrame(frame); // a later frame would remove the buttons
-    frame = 0;
-    renderMarkdown(body, text, isWhole);
-    keepInView();
-  };
-  body.classList.add('waiting');
-  return {
-    /** @param {string} piece */
-    add(piece) {
-      text += piece;
-      if (text === piece) render();
-      else frame ||= requestAnimationFrame(() => render());
-    },
-    /** Clears the text, because it is shown elsewhere. */
-    clear() {
-      text = '';
-      render();
-    },
-    finish() {
-      body.classList.remove('waiting');
-      render(true);
-      return text;
-    },
-  };
 }
 
 /** @param {HTMLElement} holder @param {string} facts @param {HTMLElement[]} controls */

@@ -1,7 +1,6 @@
 // examples/chat/reasoning.js — the reasoning before an answer: folded, with its duration.
 
 import { make } from './dom.js';
-import { keepInView } from './message.js';
 
 /** @param {number} ms */
 export function thoughtInWords(ms) {
@@ -29,33 +28,4 @@ export function showReasoning(body, text, ms) {
   summary.textContent = ms === undefined ? 'Thinking …' : thoughtInWords(ms);
   content.textContent = text;
   return undefined;
-}
-
-/**
- * Measures the duration of a model's reasoning while it arrives.
- * @param {{reasoning?: string, reasoningMs?: number}} message
- * @param {HTMLElement} body
- */
-export function makeThinker(message, body) {
-  let began = 0;
-  let frame = 0;
-  const draw = () => {
-    frame = 0;
-    keepInView(() => showReasoning(body, message.reasoning ?? '', message.reasoningMs));
-  };
-  return {
-    /** @param {string} piece */
-    add(piece) {
-      began ||= performance.now();
-      message.reasoning = (message.reasoning ?? '') + piece;
-      frame ||= requestAnimationFrame(draw);
-    },
-    /** Called when the answer itself begins, or when the generation has ended. */
-    end() {
-      if (began === 0 || message.reasoningMs !== undefined) return;
-      message.reasoningMs = Math.round(performance.now() - began);
-      cancelAnimationFrame(frame);
-      draw();
-    },
-  };
 }

@@ -1,7 +1,8 @@
 // examples/chat/running_answers.js — starts answers, shows and stores them while they are generated, and ends them.
 
-import { makeRenderer } from './message.js';
-import { makeThinker } from './reasoning.js';
+import { renderMarkdown } from './markdown.js';
+import { keepInView } from './message.js';
+import { showReasoning } from './reasoning.js';
 import { newId, RECORD_VERSION } from './records.js';
 import { tab } from './tabs.js';
 import { showCalls } from './tool_calls.js';
@@ -20,51 +21,75 @@ const KEEP_MS = 200;
 export const turnOf = (message, about) => toTurn(message, about.id, RECORD_VERSION);
 
 /**
- * Renders and stores an answer while it is generated.
+ * Renders and stores an answer while it is generated: the first piece immediately, and then at most once a frame, however many
+ * tokens arrive.
  * @param {Message} message
  * @param {HTMLElement} body
  * @param {Conversation} about
  * @param {import('./announcer.js').Voice} [voice] the element that announces it
  */
 export function makeWriter(message, body, about, voice) {
-  const renderer = makeRenderer(body, message.content);
-  const thinker = makeThinker(message, body);
-  let kept = Date.now();
-  const keepSometimes = () => {
-    if (Date.now() - kept < KEEP_MS) return;
-    kept = Date.now();
+  let shown = message.content;
+  let frame = 0;
+  let keptAt = Date.now();
+  let isThinking = false;
+  let thinkingSince = 0;
+  const drawReasoning = () =>
+    keepInView(() => showReasoning(body, message.reasoning ?? '', message.reasoningMs));
+  const draw = (isWhole = false) => {
+    cancelAnimationFrame(frame); // a later frame would remove the buttons
+    frame = 0;
+    if (isThinking) drawReasoning();
+    if (isWhole || message.content !== shown) renderMarkdown(body, message.content, isWhole);
+    shown = message.content;
+    keepInView();
+  };
+  const drawSoon = () => {
+    frame ||= requestAnimationFrame(() => draw());
+    if (Date.now() - keptAt < KEEP_MS) return;
+    keptAt = Date.now();
     keepAnswer(message, about);
   };
+  const endThinking = () => {
+    if (!isThinking) return;
+    isThinking = false;
+    message.reasoningMs ??= Math.round(performance.now() - thinkingSince);
+    drawReasoning();
+  };
+  body.classList.add('waiting');
   return {
     /** @param {string} piece */
     add(piece) {
-      thinker.end();
+      endThinking();
       message.content += piece;
-      renderer.add(piece);
+      if (message.content === piece) draw();
       voice?.add(piece);
-      keepSometimes();
+      drawSoon();
     },
     /** @param {string} piece */
     think(piece) {
-      thinker.add(piece);
-      keepSometimes();
+      isThinking = true;
+      thinkingSince ||= performance.now();
+      message.reasoning = (message.reasoning ?? '') + piece;
+      drawSoon();
     },
     /**
      * Shows and stores the tool calls that end a round, before and after they are run.
      * @param {import('./tool_calls.js').Round} round
      */
     call(round) {
-      thinker.end();
+      endThinking();
       message.rounds ??= [];
       if (!message.rounds.includes(round)) message.rounds.push(round);
       message.content = '';
-      renderer.clear();
+      draw();
       showCalls(body, message.rounds);
       keepAnswer(message, about);
     },
     finish() {
-      thinker.end();
-      return renderer.finish();
+      endThinking();
+      body.classList.remove('waiting');
+      draw(true);
     },
   };
 }
