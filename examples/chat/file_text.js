@@ -39,10 +39,7 @@ export async function readText(file, onPage) {
     const library = await import('./pdfs.js').catch(() => undefined);
     if (!library) return { refusal: 'the PDF reader could not be loaded' };
     const bytes = new Uint8Array(await file.arrayBuffer());
-    return library.textOfPdf(bytes, onPage).then(
-      (text) => ({ text }),
-      (error) => ({ refusal: error.message }),
-    );
+    return library.textOfPdf(bytes, onPage);
   }
   const text = await textOf(file);
   return text === undefined

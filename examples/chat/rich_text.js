@@ -10,8 +10,8 @@ const FORMULA_MAX = 2_000;
 /** The output is cached, because each new piece of an answer would render it again. */
 const KEPT_MAX = 200;
 
-const colouring = later(() => import('./code_colours.js'));
-const typesetting = later(() => import('./formula_typesetting.js'));
+const colouring = later(() => import('highlight.js/lib/common'));
+const typesetting = later(() => import('temml'));
 
 /** @type {Map<string, DocumentFragment | undefined>} */
 const made = new Map();
@@ -33,13 +33,11 @@ function once(key, make) {
 function colour(code) {
   const [, language = ''] = /language-(\S+)/.exec(code.className) ?? [];
   const text = code.textContent ?? '';
-  const library = colouring.here();
-  if (!library || text.length > CODE_MAX) return;
+  const library = colouring.here()?.default;
+  if (!library?.getLanguage(language) || text.length > CODE_MAX) return;
   const colours = once(`${language}\n${text}`, () => {
-    const html = library.coloured(text, language.toLowerCase());
-    if (html === undefined) return undefined;
     const template = document.createElement('template');
-    template.innerHTML = html;
+    template.innerHTML = library.highlight(text, { language, ignoreIllegals: true }).value;
     return template.content.textContent === text ? template.content : undefined;
   });
   if (colours) code.replaceChildren(colours);
@@ -49,12 +47,18 @@ function colour(code) {
 function typeset(code) {
   const tex = code.textContent ?? '';
   const isBlock = code.classList.contains('block');
-  const library = typesetting.here();
+  const library = typesetting.here()?.default;
   if (!library || tex.length > FORMULA_MAX) return;
   const formula = once(`${isBlock} math\n${tex}`, () => {
     const holder = make('span', { className: isBlock ? 'formula block' : 'formula' });
     if (isBlock) holder.tabIndex = 0; // so that it can be scrolled if it is wider than the page
-    library.typeset(holder, tex, isBlock);
+    library.render(tex, holder, {
+      displayMode: isBlock,
+      annotate: true, // so that TeX is copied
+      maxSize: [20, 20],
+      maxExpand: 200,
+      trust: false,
+    });
     const fragment = document.createDocumentFragment();
     fragment.append(holder);
     return fragment;

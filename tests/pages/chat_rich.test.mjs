@@ -161,7 +161,7 @@ test('without its library, a formula is shown as TeX', {
 }, async (t) => {
   const page = await openPage(t);
   await page.route(
-    '**/formula_typesetting-*.js',
+    '**/temml-*.js',
     (route) =>
       route.fulfill({
         status: 200,
@@ -199,7 +199,7 @@ test('an answer that arrives before its libraries is shown as text, and rendered
 
 test('the libraries are among the files that the page caches for offline use', () => {
   const names = readdirSync(site);
-  for (const part of ['code_colours', 'rendering', 'formula_typesetting']) {
+  for (const part of ['common', 'rendering', 'temml']) {
     const own = names.filter((name) => name.startsWith(part));
     assert.equal(own.length, 1, names.join(' '));
   }
