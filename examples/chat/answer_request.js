@@ -6,6 +6,7 @@ import { withBook } from './book.js';
 import { note } from './developer.js';
 import { introduce } from './introductions.js';
 import { inKnownWords } from './known_words.js';
+import { chat } from './open_chat.js';
 import { settings, toolsOfPrompt } from './settings.js';
 import { keepSpeed } from './speeds.js';
 import { messagesOfRounds, withCalls } from './tool_calls.js';
@@ -111,22 +112,22 @@ export function useStops(some) {
   stops = some;
 }
 
-/** @param {Message} question @param {number} count @param {number} suits the recommended temperature of the model */
-function temperatureFor(question, count, suits) {
+/** @param {Message} question @param {number} count */
+function temperatureFor(question, count) {
   if (settings.temperature !== undefined) return settings.temperature;
   const isFirst = question.children.length <= 1 && count === 1;
-  return isFirst ? suits : Math.max(suits, VARIANT_TEMPERATURE);
+  return isFirst ? chat.temperature : Math.max(chat.temperature, VARIANT_TEMPERATURE);
 }
 
 /**
  * Returns the settings of an answer, except for the seed that the user may have set.
- * @param {{question: Message, count: number, continued?: Message, suits: number}} wanted
+ * @param {{question: Message, count: number, continued?: Message}} wanted
  */
-export function bodyFor({ question, count, continued, suits }) {
+export function bodyFor({ question, count, continued }) {
   const others = question.children.length - count;
   return {
     messages: messagesOf(saidUntil(continued ?? question), continued),
-    temperature: temperatureFor(question, count, suits),
+    temperature: temperatureFor(question, count),
     top_k: settings.topK,
     top_p: settings.topP,
     min_p: settings.minP,
@@ -141,7 +142,7 @@ export function bodyFor({ question, count, continued, suits }) {
 
 /**
  * @param {Engine} engine
- * @param {{question: Message, count: number, continued?: Message, suits: number, session?: import('wick-llm').Session,
+ * @param {{question: Message, count: number, continued?: Message, session?: import('wick-llm').Session,
  *   forks?: import('wick-llm').Session[], signal: AbortSignal, live: import('./progress_line.js').Live}} wanted `forks`: one for each answer
  * @param {typeof import('./draft_answers.js').takeEarly} takeEarly returns an answer that was
  * started early

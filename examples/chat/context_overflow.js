@@ -13,26 +13,16 @@ import {
 import { byId } from './dom.js';
 import { giveBack } from './draft_answers.js';
 import { showNotice } from './notice.js';
+import { chat } from './open_chat.js';
 import { refresh } from './shown_branch.js';
 import { find, isForgotten, shownAfter } from './tree.js';
 import { keeper } from './write_queue.js';
 
 /** @typedef {import('./tree.js').Message} Message */
-/** @typedef {{engine?: import('wick-llm').Engine, tree: import('./tree.js').Place, isRunning: boolean}} Now */
 
 const GAUGE_MS = 250;
 
 const promptField = /** @type {HTMLTextAreaElement} */ (byId('prompt'));
-
-/** @type {() => Now} */
-let now = () => {
-  throw new Error('no conversation yet');
-};
-
-/** @param {typeof now} conversation the open conversation and its engine */
-export function watchRoom(conversation) {
-  now = conversation;
-}
 
 /**
  * Marks the message at which the model starts to read. Early answers occupy pages with the
@@ -42,7 +32,7 @@ export function watchRoom(conversation) {
  * @param {string} [fold] a summary of the dropped turns
  */
 async function startAt(start, path, fold) {
-  const { engine } = now();
+  const { engine } = chat;
   await giveBack();
   if (fold)
     await forgetSession(); // the summary comes first, so the kept turns are recomputed
@@ -61,7 +51,7 @@ async function startAt(start, path, fold) {
  * only the last question is read
  */
 export async function hasRoom(path, again) {
-  const { engine } = now();
+  const { engine } = chat;
   const fit = engine && (await measure(engine, path).catch(() => undefined)); // the engine reports the reason
   hideContextNote();
   if (!fit || fit.fits) return true;
@@ -69,8 +59,8 @@ export async function hasRoom(path, again) {
   showContextNote(wordsFor(fit), offer, async (isFolding) => {
     const fold = isFolding && offer ? await foldOf(path, offer.start) : undefined;
     if (fold === '') return;
-    const isKnown = offer && find(now().tree, offer.start.id);
-    const read = path.filter((one) => find(now().tree, one.id) && one.content !== '');
+    const isKnown = offer && find(chat.tree, offer.start.id);
+    const read = path.filter((one) => find(chat.tree, one.id) && one.content !== '');
     if (isKnown)
       await startAt(offer.start, read.at(-1)?.role === 'user' ? read.slice(0, -1) : read, fold);
     await again(!isKnown, fold);
@@ -85,12 +75,12 @@ export async function hasRoom(path, again) {
  * something else was opened in the meantime
  */
 async function foldOf(path, start) {
-  const { engine, tree } = now();
+  const { engine, tree } = chat;
   showContextNote('The oldest turns are being summarised …');
   try {
     const { summarise } = await import('./turn_summary.js');
     const text = engine ? await summarise(engine, path.slice(0, path.indexOf(start))) : '';
-    const isStill = tree === now().tree && engine === now().engine && !now().isRunning;
+    const isStill = tree === chat.tree && engine === chat.engine && !chat.running;
     if (isStill && text !== '') return text;
     if (isStill) showNotice('The model did not write a summary.');
   } catch (error) {
@@ -121,11 +111,10 @@ let gauging;
 export function updateGauge() {
   clearTimeout(gauging);
   gauging = setTimeout(async () => {
-    const { engine, tree } = now();
+    const { engine, tree } = chat;
     const path = shownAfter(tree).filter((one) => !isForgotten(one));
     const offer = await showGauge(engine, path, promptField.value).catch(() => undefined);
-    const { isRunning, tree: shown } = now();
-    if (!offer || isRunning || shown !== tree || !byId('context-note').hidden) return;
+    if (!offer || chat.running || chat.tree !== tree || !byId('context-note').hidden) return;
     const words = 'The context, which is all that the model reads at once, is nearly full.';
     showContextNote(words, offer, async (isFolding) => {
       const fold = isFolding ? await foldOf(path, offer.start) : undefined;

@@ -9,14 +9,15 @@ import { messagesOf, request, splitFacts, write } from './answer_request.js';
 import { attachedMedia, loadMedia, setAttached, unreadMedium, untilHeld } from './attachments.js';
 import { bookReady, hasBook, keepFork } from './book.js';
 import { forgetSession, hideContextNote, isOffered, sessionFor, takeOffer } from './context.js';
-import { hasRoom, readAll, updateGauge, watchRoom } from './context_overflow.js';
-import { note, showAnswering } from './developer.js';
-import { byId, hasTouchScreen, makeButton, makeSureButton } from './dom.js';
+import { hasRoom, readAll, updateGauge } from './context_overflow.js';
+import { note, updatePanel } from './developer.js';
+import { byId, hasTouchScreen, make, makeButton, makeSureButton } from './dom.js';
 import { takeEarly } from './draft_answers.js';
-import { keepDraft, setPrompt, takeDraft, takeUpDrafts, watchPrompt } from './drafts.js';
+import { keepDraft, setPrompt, takeDraft, takeUpDrafts } from './drafts.js';
 import { introduce } from './introductions.js';
 import { enter, enterForgotten, strike, strikeForgotten } from './journal.js';
 import { addArticle, addFooter, editQuestion, keepInView, makeArrows } from './message.js';
+import { chat } from './open_chat.js';
 import { Live } from './progress_line.js';
 import { newConversation, newId, titleOf, wholeFrom } from './records.js';
 import { beginAnswers, endAnswers, keepAnswer, makeWriter, turnOf } from './running_answers.js';
@@ -32,7 +33,7 @@ import {
   showElsewhere,
 } from './shown_branch.js';
 import { readBytesOf } from './speeds.js';
-import { followTabs, watchWriters } from './tab_sync.js';
+import { watchWriters } from './tab_sync.js';
 import { tab } from './tabs.js';
 import {
   add,
@@ -52,7 +53,6 @@ import { keeper } from './write_queue.js';
 /** @typedef {import('wick-llm').Engine} Engine */
 /** @typedef {import('./records.js').Conversation} Conversation */
 /** @typedef {import('./records.js').ModelName} ModelName */
-/** @typedef {import('./records.js').Turn} Turn */
 /** @typedef {import('./answer_request.js').Ending} Ending */
 /** @typedef {import('./tree.js').Message} Message */
 /** @typedef {import('./tree.js').Place} Place */
@@ -66,18 +66,8 @@ const REGENERATE = 'regenerate branching';
 /** The number of characters shown of another version's text. */
 const FORK_LETTERS_MAX = 90;
 
-/** @type {Engine | undefined} */
-let engine;
-/** The model of the engine. @type {ModelName | undefined} */
-let model;
-/** The recommended temperature of the model, unless the user has set one. */
-let temperature = 0.7;
-/** The open conversation. @type {{about: Conversation, tree: Place}} */
-let open = { about: newConversation(), tree: newTree() };
 /** The question whose answers are shown side by side. @type {Message | undefined} */
 let compared;
-/** @type {AbortController | undefined} */
-let running;
 /** Whether the page is checking that a question fits. */
 let isMeasuring = false;
 /** The question that did not fit the context. */
@@ -116,7 +106,7 @@ const itemsOf = (message, question) => [
 
 /** Opens a copy of the conversation that ends with a message. @param {Message} message */
 async function copyUntil(message) {
-  const { about } = open;
+  const { about } = chat;
   const title = `Copy of ${about.title}`;
   const turns = saidUntil(message).map((one) => ({ ...turnOf(one, about), shown: undefined }));
   const whole = wholeFrom({ conversation: { ...about, title, isPinned: false }, turns });
@@ -165,8 +155,8 @@ function addControls(message, article) {
 async function openWords(message) {
   const words = await import('./words.js').catch((error) => void tell(error));
   const article = articles.get(message);
-  if (!engine || running || !article) return;
-  await words?.toggleWords(engine, message, article, branchFrom).catch(tell);
+  if (!chat.engine || chat.running || !article) return;
+  await words?.toggleWords(chat.engine, message, article, branchFrom).catch(tell);
 }
 
 /**
@@ -177,7 +167,7 @@ async function openWords(message) {
  * @param {boolean} isEnd whether the fork ends there
  */
 async function branchFrom(message, at, piece, isEnd) {
-  if (running || !engine) return;
+  if (chat.running || !chat.engine) return;
   const question = /** @type {Message} */ (message.parent);
   const { rounds, reasoning, reasoningMs } = message;
   compared = undefined;
@@ -187,7 +177,7 @@ async function branchFrom(message, at, piece, isEnd) {
     ...(rounds && { rounds }),
     ...(reasoning && { reasoning, ...(reasoningMs !== undefined && { reasoningMs }) }),
   });
-  keepAnswer(branch, open.about, true);
+  keepAnswer(branch, chat.about, true);
   showAfter(question);
   if (isEnd)
     log.dispatchEvent(new CustomEvent('memory')); // the conversation's session belongs to the other version
@@ -203,14 +193,11 @@ function showFork({ fork, parent }, article) {
   article.querySelector('.fork')?.remove();
   const other = fork && parent.children.find(({ id }) => id === fork.of);
   if (!other) return;
-  const line = document.createElement('p');
-  line.className = 'fork';
-  line.dir = 'auto';
   const rest = other.content.slice(fork.at).trim();
   const words = rest.length > FORK_LETTERS_MAX ? `${rest.slice(0, FORK_LETTERS_MAX)}…` : rest;
-  line.textContent = `Version ${parent.children.indexOf(other) + 1} continues here: “${words}” `;
-  line.append(makeButton('Show it', () => turnTo(parent, other.id), 'branching'));
-  article.append(line);
+  const line = `Version ${parent.children.indexOf(other) + 1} continues here: “${words}” `;
+  const show = makeButton('Show it', () => turnTo(parent, other.id), 'branching');
+  article.append(make('p', { className: 'fork', dir: 'auto' }, line, show));
 }
 
 // ---- text that the model no longer sees ----
@@ -225,13 +212,13 @@ const forgetItem = (question) => ({
 
 /** @param {Message} question @param {'forget' | 'bringBack' | 'erase'} how */
 async function forget(question, how) {
-  if (running) return;
+  if (chat.running) return;
   const { id, forgotten = 0 } = question;
   const isForGood = how === 'erase';
   const at = { forget: Date.now(), bringBack: 0, erase: forgotten }[how];
-  enterForgotten(id, open.about, at, isForGood); // the page may be closed before the code has loaded
+  enterForgotten(id, chat.about, at, isForGood); // the page may be closed before the code has loaded
   const forgetting = await import('./forgotten_turns.js').catch((error) => void tell(error));
-  if (forgetting && !running) await forgetting[how](question, open.about, at);
+  if (forgetting && !chat.running) await forgetting[how](question, chat.about, at);
   else strikeForgotten(id, at, isForGood);
 }
 
@@ -260,7 +247,7 @@ byId('open-memory').addEventListener('click', async () => {
 /** Shows the branch of a message. @param {Message} message */
 export function goTo(message) {
   for (const one of saidUntil(message)) if (one.parent.shown !== one.id) choose(one.parent, one.id);
-  redraw(open.tree);
+  redraw(chat.tree);
   articles.get(message)?.scrollIntoView();
 }
 
@@ -287,12 +274,12 @@ function choose(parent, id) {
   parent.shown = id;
   const at = idOf(parent);
   if (at) keeper.add((store) => store.changeTurn(at, { shown: id }));
-  else keeper.add((store) => store.changeConversation(open.about.id, { shown: id }));
+  else keeper.add((store) => store.changeConversation(chat.about.id, { shown: id }));
 }
 
 /** Shows another version of a message. @param {Place} parent @param {string} id @param {string} [direction] */
 function turnTo(parent, id, direction = 'next') {
-  if (running) return;
+  if (chat.running) return;
   choose(parent, id);
   compared = undefined;
   showAfter(parent);
@@ -312,7 +299,7 @@ function setBusy(isBusy) {
   // keyboard
   if (hadFocus) (hasTouchScreen() ? shown : promptField).focus();
   hidden.hidden = true;
-  showAnswering(isBusy);
+  updatePanel();
   log.setAttribute('aria-busy', String(isBusy));
   holdButtons(log, isBusy);
 }
@@ -322,7 +309,7 @@ function setBusy(isBusy) {
  * @param {HTMLElement} within
  * @param {boolean} [isBusy]
  */
-function holdButtons(within, isBusy = running !== undefined) {
+function holdButtons(within, isBusy = isAnswering()) {
   for (const button of within.querySelectorAll('.branching')) {
     /** @type {HTMLButtonElement} */ (button).disabled = isBusy;
   }
@@ -332,21 +319,19 @@ function holdButtons(within, isBusy = running !== undefined) {
 
 /**
  * Makes the model answer the last message that is shown (a question), or continue an answer.
- * @param {Engine} asked
+ * @param {Engine} engine
  * @param {Message} question
  * @param {{count?: number, continued?: Message}} [how] `count`: answers side by side
  */
-async function answer(asked, question, { count = 1, continued } = {}) {
-  running ??= new AbortController();
-  const asking = open;
+async function answer(engine, question, { count = 1, continued } = {}) {
+  chat.running ??= new AbortController();
+  const { about, tree } = chat;
   const before = question.shown;
   const answers = continued ? [continued] : beginAnswers(question, count);
   const { article, places } = continued ? reopen(continued) : addArticle('assistant', count);
   articles.set(answers[0], article);
   const voice = count === 1 ? new Voice() : undefined;
-  const writers = places.map(({ body }, index) =>
-    makeWriter(answers[index], body, open.about, voice),
-  );
+  const writers = places.map(({ body }, index) => makeWriter(answers[index], body, about, voice));
   /** @type {(Ending | undefined)[]} */
   const endings = [];
   /** @type {unknown} */
@@ -359,19 +344,19 @@ async function answer(asked, question, { count = 1, continued } = {}) {
   /** Forks of the book's session. @type {import('wick-llm').Session[]} */
   let forks = [];
   try {
-    const { signal } = running;
+    const { signal } = chat.running;
     await Promise.all([untilTakenUp(), bookReady(), untilHeld(saidUntil(question))]);
     signal.throwIfAborted();
-    const known = sessionFor(asked, saidUntil(continued ?? question));
+    const known = sessionFor(engine, saidUntil(continued ?? question));
     const base = hasBook() ? known : undefined;
     if (base) forks = await Promise.all(places.map(() => base.fork()));
     const session = count > 1 ? undefined : base ? forks[0] : known;
     const wanted = {
-      ...{ question, count, continued, suits: temperature, session, signal, live },
+      ...{ question, count, continued, session, signal, live },
       ...(base && count > 1 && { forks }),
     };
-    const chunks = await request(asked, wanted, takeEarly);
-    await write(chunks, writers, endings, live, () => readBytesOf(asked));
+    const chunks = await request(engine, wanted, takeEarly);
+    await write(chunks, writers, endings, live, () => readBytesOf(engine));
   } catch (error) {
     if (/** @type {Error} */ (error).name !== 'AbortError') problem = error;
   }
@@ -382,12 +367,12 @@ async function answer(asked, question, { count = 1, continued } = {}) {
   for (const writer of writers) writer.finish();
   const isNothing =
     problem && answers.every((one) => one.content === '' && !one.reasoning && !one.rounds);
-  if (!isNothing) endAnswers(answers, endings, asking.about);
-  if (count === 1 && endings[0] && asking === open) keepFork(forks[0], saidUntil(answers[0]));
+  if (!isNothing) endAnswers(answers, endings, about);
+  if (count === 1 && endings[0] && tree === chat.tree) keepFork(forks[0], saidUntil(answers[0]));
   else for (const one of forks) one.close().catch(() => {}); // already closed with the engine
   setBusy(false);
   if (isNothing) for (const one of answers) removeLeaf(one, before);
-  if (asking !== open) return; // another conversation was opened
+  if (tree !== chat.tree) return; // another conversation was opened
   if (isNothing) showAfter(question.parent);
   else showAnswers(question, answers, places);
   updateGauge();
@@ -395,7 +380,7 @@ async function answer(asked, question, { count = 1, continued } = {}) {
   const path = saidUntil(continued ?? question);
   if (isFull && !(await hasRoom(path, () => answerAnew(question, count)))) return;
   if (problem) throw problem;
-  if (!hasBook()) keepState(asked, asking.about.id, messagesOf(saidUntil(answers[0])));
+  if (!hasBook()) keepState(engine, about.id, messagesOf(saidUntil(answers[0])));
   if (!voice) byId('announcer').textContent = `The model wrote ${count} answers`;
   keepInView();
   log.dispatchEvent(new CustomEvent('answered'));
@@ -432,11 +417,11 @@ function showAnswers(question, answers, places) {
 
 /** @param {Message} question @param {number} count */
 async function answerAnew(question, count) {
-  if (running || !engine) return;
+  if (chat.running || !chat.engine) return;
   compared = undefined;
   hideAfter(question);
   log.focus({ preventScroll: true });
-  await answer(engine, question, { count }).catch(tell);
+  await answer(chat.engine, question, { count }).catch(tell);
 }
 
 /** @param {Message} question */
@@ -447,15 +432,15 @@ async function regenerate(question) {
 
 /** @param {Message} message an answer */
 async function continueAnswer(message) {
-  if (running || isMeasuring || !engine) return;
-  const isRoom = await whileMeasuring(() =>
-    hasRoom(saidUntil(message), () => continueAnswer(message)),
-  );
-  if (!isRoom || running || !engine || !articles.has(message)) return;
+  if (chat.running || isMeasuring || !chat.engine) return;
+  isMeasuring = true;
+  const isRoom = await hasRoom(saidUntil(message), () => continueAnswer(message));
+  isMeasuring = false;
+  if (!isRoom || chat.running || !chat.engine || !articles.has(message)) return;
   hideAfter(message);
   log.focus({ preventScroll: true });
   const question = /** @type {Message} */ (message.parent);
-  await answer(engine, question, { continued: message }).catch(tell);
+  await answer(chat.engine, question, { continued: message }).catch(tell);
   if (articles.has(message)) showAfter(message);
 }
 
@@ -467,10 +452,9 @@ async function continueAnswer(message) {
  * @returns {Promise<Message | undefined>} undefined if another conversation was opened in the meantime
  */
 async function ask(parent, content, { system, field, isStart, fold, media = [] }) {
-  running = new AbortController(); // one question at a time
+  chat.running = new AbortController(); // one question at a time
   setBusy(true);
-  const asking = open;
-  const { about, tree } = open;
+  const { about, tree, model = about.model } = chat;
   const known = allAfter(tree).map((one) => turnOf(one, about));
   const question = add(parent, {
     ...{ id: newId(), role: 'user', content, state: 'whole', created: Date.now() },
@@ -479,7 +463,7 @@ async function ask(parent, content, { system, field, isStart, fold, media = [] }
     ...(media.length > 0 && { media }),
   });
   about.title ||= titleOf(content);
-  Object.assign(about, { model: model ?? about.model, settings: settingsToKeep() });
+  Object.assign(about, { model, settings: settingsToKeep() });
   const draft = takeDraft(about.id, field);
   if (!field && promptField.value.trim() === content.trim()) setPrompt('');
   if (!field) setAttached([], false);
@@ -494,7 +478,7 @@ async function ask(parent, content, { system, field, isStart, fold, media = [] }
     strike(turn.id);
   });
   if (!isEntered) await storing; // otherwise the question is safe already
-  if (asking === open) return question;
+  if (tree === chat.tree) return question;
   endRunning();
   setBusy(false);
   return undefined;
@@ -502,19 +486,19 @@ async function ask(parent, content, { system, field, isStart, fold, media = [] }
 
 /** @param {Message} message @param {string} text */
 async function reword(message, text) {
-  if (running || !engine) return;
-  const asked = engine;
+  const { engine } = chat;
+  if (chat.running || !engine) return;
   const question = await ask(message.parent, text, {
     system: message.system,
     field: message.id,
     media: message.media,
   });
   log.focus({ preventScroll: true });
-  if (question) await answer(asked, question).catch(tell);
+  if (question) await answer(engine, question).catch(tell);
 }
 
 /** @param {unknown} error */
-const tell = (error) => log.dispatchEvent(new CustomEvent('problem', { detail: error }));
+export const tell = (error) => log.dispatchEvent(new CustomEvent('problem', { detail: error }));
 
 // ---- which conversation is open ----
 
@@ -523,17 +507,35 @@ const tell = (error) => log.dispatchEvent(new CustomEvent('problem', { detail: e
  * @param {boolean} [isNext] whether the browser's Back returns to the previous conversation
  */
 function announce(isNext) {
+  const { about, tree } = chat;
+  const isEmpty = tree.children.length === 0;
   hideContextNote();
   forgetSession();
   updateGauge();
-  showAddress(open.about, open.tree.children.length === 0, isNext);
+  showAddress(about, isEmpty, isNext);
   // nothing is saved for a conversation without messages
-  showConversation(open.tree.children.length > 0 ? open.about.id : undefined);
-  log.dispatchEvent(new CustomEvent('conversation', { detail: open.about }));
+  showConversation(isEmpty ? undefined : about.id);
+  log.dispatchEvent(new CustomEvent('conversation', { detail: about }));
+}
+
+/**
+ * @param {Conversation} about
+ * @param {Place} tree
+ * @param {boolean} isCleared whether the message field is cleared
+ */
+function show(about, tree, isCleared) {
+  Object.assign(chat, { about, tree });
+  compared = undefined;
+  hideAll();
+  showAfter(tree);
+  log.scrollTo({ top: log.scrollHeight, behavior: 'instant' });
+  if (!isCleared) return;
+  setPrompt('');
+  setAttached([], false);
 }
 
 /** Whether the open conversation is in the list: it has messages or a draft. */
-const isListed = () => open.tree.children.length > 0 || promptField.value.trim() !== '';
+const isListed = () => chat.tree.children.length > 0 || promptField.value.trim() !== '';
 
 /**
  * @param {string} id
@@ -548,20 +550,14 @@ export async function openConversation(id, { isStill = () => true, isFirst = fal
   stop();
   const isNext = !isFirst && isListed();
   const { conversation: about, turns, drafts } = whole;
-  open = { about, tree: fromTurns(turns, about.shown) };
-  compared = undefined;
   useSettings(about.settings);
-  hideAll();
-  showAfter(open.tree);
-  log.scrollTo({ top: log.scrollHeight, behavior: 'instant' });
-  if (!isFirst) setPrompt('');
-  if (!isFirst) setAttached([], false);
+  show(about, fromTurns(turns, about.shown), !isFirst);
   announce(isNext);
   const texts = await takeUpDrafts(about, drafts);
-  if (open.about !== about) return true;
+  if (chat.about !== about) return true;
   joinDraft(texts.get('') ?? '');
   for (const [field, text] of texts) {
-    const message = field && find(open.tree, field);
+    const message = field && find(chat.tree, field);
     if (message) openEdit(message, text);
   }
   watchWriters();
@@ -585,12 +581,12 @@ export async function followAddress(id) {
   const own = ++followed;
   // Back may have been pressed again in the meantime
   const isStill = () => own === followed && location.hash === `#${id}`;
-  if (id === open.about.id || (await openConversation(id, { isStill }))) return;
+  if (id === chat.about.id || (await openConversation(id, { isStill }))) return;
   const kept = await keeper.store.open(id).catch(() => undefined);
   if (!isStill()) return;
   const { isEmpty, book } = history.state ?? {};
   if (!kept && isEmpty) return openNew({ id, ...(book && { book }) });
-  showAddress(open.about, open.tree.children.length === 0);
+  showAddress(chat.about, chat.tree.children.length === 0);
   tellGone(id, kept?.conversation, openConversation);
 }
 
@@ -602,13 +598,9 @@ export async function followAddress(id) {
 export function openNew(known, isInstead = false) {
   stop();
   const isNext = !isInstead && isListed();
-  open = { about: newConversation({ settings: settingsToKeep(), ...known }), tree: newTree() };
-  compared = undefined;
-  hideAll();
-  setPrompt('');
-  setAttached([], false);
+  show(newConversation({ settings: settingsToKeep(), ...known }), newTree(), true);
   announce(isNext);
-  log.dataset.conversation = open.about.id;
+  log.dataset.conversation = chat.about.id;
 }
 
 /**
@@ -625,34 +617,21 @@ export async function restore(taken) {
   if (last && (await openConversation(last.id, { isFirst }))) return;
   const kept = asked === '' ? undefined : await store.open(asked).catch(() => undefined);
   const { isEmpty, book } = history.state ?? {}; // stored before a reload
-  if (!kept && book) open.about.book = book;
+  if (!kept && book) chat.about.book = book;
   announce();
-  log.dataset.conversation = open.about.id;
+  log.dataset.conversation = chat.about.id;
   if (kept || !isEmpty) tellGone(asked, kept?.conversation, openConversation);
 }
 
 // ---- calls of the page ----
 
 /**
- * Accepts no other question until it is known whether this one fits.
- * @param {() => Promise<boolean>} find
- */
-async function whileMeasuring(find) {
-  isMeasuring = true;
-  try {
-    return await find();
-  } finally {
-    isMeasuring = false;
-  }
-}
-
-/**
  * @param {string} text
  * @returns {Promise<boolean>} false if the model was replaced before the question could be asked
  */
 export async function say(text) {
-  if (running || isMeasuring) return true;
-  if (!engine) return false;
+  if (chat.running || isMeasuring) return true;
+  if (!chat.engine) return false;
   if (unreadMedium()) {
     (await loadMedia()).tellUnread();
     return true;
@@ -662,19 +641,21 @@ export async function say(text) {
     return true;
   }
   if (compared) showAfter(compared); // the first answer, unless the user has chosen one
-  const path = shownAfter(open.tree);
+  const { tree } = chat;
+  const path = shownAfter(tree);
   const media = attachedMedia();
   const typed = { id: '', role: 'user', content: text, media, state: 'whole', created: 0 };
-  const asking = open;
   const again = (/** @type {boolean} */ isAlone, /** @type {string | undefined} */ fold) =>
     askNext(text, isAlone, fold).catch(tell);
-  const isRoom = await whileMeasuring(async () => {
-    await Promise.all([bookReady(), untilHeld([...path, { media }])]);
-    return hasRoom([...path, /** @type {any} */ (typed)], again);
-  });
+  isMeasuring = true; // until it is known whether this question fits, no other one is accepted
+  const isRoom = await Promise.all([bookReady(), untilHeld([...path, { media }])])
+    .then(() => hasRoom([...path, /** @type {any} */ (typed)], again))
+    .finally(() => {
+      isMeasuring = false;
+    });
   offered = isRoom ? '' : text;
-  if (!isRoom || asking !== open) return true;
-  if (!engine) return false;
+  if (!isRoom || tree !== chat.tree) return true;
+  if (!chat.engine) return false;
   await askNext(text);
   return true;
 }
@@ -685,22 +666,18 @@ export async function say(text) {
  * @param {string} [fold] a summary that the model still reads
  */
 async function askNext(text, isStart, fold) {
-  if (running || !engine) return;
-  const asked = engine;
-  const path = shownAfter(open.tree);
-  const end = path.at(-1);
-  const last = end ?? open.tree;
+  const { engine, tree } = chat;
+  if (chat.running || !engine) return;
+  const end = shownAfter(tree).at(-1);
   const isLost = end?.role === 'user' && isForgotten(end);
   const media = attachedMedia();
-  const question = await ask(isLost ? end.parent : last, text, { isStart, fold, media });
-  if (question) await answer(asked, question);
+  const question = await ask(isLost ? end.parent : (end ?? tree), text, { isStart, fold, media });
+  if (question) await answer(engine, question);
 }
 
-/** @param {Engine | undefined} answering @param {number} [suits] the recommended temperature of its model @param {ModelName} [named] */
-export function setEngine(answering, suits = 0.7, named = undefined) {
-  engine = answering;
-  temperature = suits;
-  model = named;
+/** @param {Engine | undefined} engine @param {number} [temperature] recommended for its model @param {ModelName} [model] */
+export function setEngine(engine, temperature = 0.7, model = undefined) {
+  Object.assign(chat, { engine, temperature, model });
   forgetSession();
   updateGauge();
   log.dispatchEvent(new CustomEvent('engine'));
@@ -708,16 +685,19 @@ export function setEngine(answering, suits = 0.7, named = undefined) {
 
 /**
  * Records that the current model was renamed.
- * @param {ModelName} named
+ * @param {ModelName} model
  * @param {boolean} [isOpen] whether the open conversation uses it
  */
-export function nameModel(named, isOpen = true) {
-  model = named;
-  const { about, tree } = open;
-  if (!isOpen) return;
-  about.model = named;
-  if (tree.children.length === 0) return;
-  keeper.add((store) => store.changeConversation(about.id, { model: named }));
+export function nameModel(model, isOpen = true) {
+  chat.model = model;
+  if (isOpen) changeAbout({ model });
+}
+
+/** @param {Partial<Conversation>} change of the open conversation, which is stored if it has messages */
+function changeAbout(change) {
+  const { about, tree } = chat;
+  Object.assign(about, change);
+  if (tree.children.length > 0) keeper.add((store) => store.changeConversation(about.id, change));
 }
 
 /** The callers that are waiting for the end of the answer. @type {Set<() => void>} */
@@ -725,38 +705,31 @@ const waiting = new Set();
 
 /** @returns {Promise<void>} a promise that settles as soon as nothing is being generated */
 export async function untilAnswered() {
-  while (running) await new Promise((settle) => waiting.add(() => settle(undefined)));
+  while (chat.running) await new Promise((settle) => waiting.add(() => settle(undefined)));
 }
 
 function endRunning() {
-  running = undefined;
+  chat.running = undefined;
   for (const settle of waiting) settle();
   waiting.clear();
 }
 
 /** @returns {string} an empty string if there is none yet */
 export const lastAnswer = () =>
-  shownAfter(open.tree).findLast(({ role }) => role === 'assistant')?.content ?? '';
+  shownAfter(chat.tree).findLast(({ role }) => role === 'assistant')?.content ?? '';
 
-export const isAnswering = () => running !== undefined;
+export const isAnswering = () => chat.running !== undefined;
 
 /** Stores the changed settings of the open conversation. */
-export function keepSettings() {
-  const { about } = open;
-  about.settings = settingsToKeep();
-  if (open.tree.children.length === 0) return;
-  keeper.add((store) => store.changeConversation(about.id, { settings: settingsToKeep() }));
-}
+export const keepSettings = () => changeAbout({ settings: settingsToKeep() });
 
-export const current = () => open.about;
+export const current = () => chat.about;
 
 /** The open conversation, and its model. */
-export const state = () => ({
-  ...{ engine, tree: open.tree, suits: temperature, isRunning: running !== undefined },
-});
+export const state = () => ({ ...chat, isRunning: isAnswering() });
 
 export function stop() {
-  running?.abort();
+  chat.running?.abort();
 }
 
 setControls((message, article) => {
@@ -768,9 +741,6 @@ log.addEventListener('memory', async () => {
   forgetSession();
   updateGauge();
 });
-watchRoom(state);
-watchPrompt(current);
-followTabs(() => open, isAnswering);
 promptField.addEventListener('input', () => {
   hideContextNote();
   updateGauge();
@@ -779,8 +749,8 @@ promptField.addEventListener('keydown', (event) => {
   const { key, shiftKey, ctrlKey, metaKey, altKey } = event;
   if (key !== 'ArrowUp' || shiftKey || ctrlKey || metaKey || altKey) return;
   const isMeant = (/** @type {Message} */ one) => one.role === 'user' && !isForgotten(one);
-  const last = shownAfter(open.tree).findLast(isMeant);
-  if (!last || running || promptField.value !== '' || attachedMedia().length > 0) return;
+  const last = shownAfter(chat.tree).findLast(isMeant);
+  if (!last || chat.running || promptField.value !== '' || attachedMedia().length > 0) return;
   event.preventDefault();
   openEdit(last);
 });

@@ -11,6 +11,7 @@ import { note } from './developer.js';
 import { byId, hasTouchScreen, make, makeButton } from './dom.js';
 import { asSent } from './drafts.js';
 import { keepInView } from './message.js';
+import { chat } from './open_chat.js';
 import { untilTakenUp } from './saved_visits.js';
 import { settings } from './settings.js';
 import { saidUntil, shownAfter } from './tree.js';
@@ -18,10 +19,6 @@ import { saidUntil, shownAfter } from './tree.js';
 /** @typedef {import('wick-llm').Engine} Engine */
 /** @typedef {import('./tree.js').Message} Message */
 /** @typedef {import('./tree.js').Place} Place */
-/**
- * The open conversation, and its model.
- * @typedef {{engine?: Engine, tree: Place, suits: number, isRunning: boolean}} Now
- */
 /** @typedef {{getBattery?: () => Promise<EventTarget & {charging: boolean}>}} Powered */
 
 const PAUSE_MS = 350;
@@ -32,10 +29,6 @@ const chips = make('div', {
   ...{ className: 'suggestions follow-ups', role: 'group', ariaLabel: 'You could ask' },
 });
 
-/** @type {() => Now} */
-let now = () => {
-  throw new Error('no conversation yet');
-};
 /** @type {(text: string) => unknown} */
 let say = () => {};
 /**
@@ -90,13 +83,13 @@ function typed(tree, content) {
 
 /** @param {string} text */
 function wanted(text) {
-  const { tree, suits } = now();
-  const question = typed(tree, text);
-  return { body: bodyFor({ question, count: 1, suits }), path: saidUntil(question) };
+  const question = typed(chat.tree, text);
+  return { body: bodyFor({ question, count: 1 }), path: saidUntil(question) };
 }
 
 /** @param {number} own the plan's number */
-const isVoid = (own) => own !== turn || reasonOff() !== '' || now().isRunning || !now().engine;
+const isVoid = (own) =>
+  own !== turn || reasonOff() !== '' || chat.running !== undefined || !chat.engine;
 
 async function load() {
   early ??= await import('./early_answers.js');
@@ -122,9 +115,9 @@ function plan() {
 /** @param {number} own the plan's number @param {string} text of the draft */
 async function begin(own, text) {
   const { beginDraft } = await load();
-  const { engine } = now();
+  const { engine } = chat;
   if (isVoid(own) || !engine || asSent(promptField.value) !== text) return;
-  await untilHeld([...shownAfter(now().tree), { media: attachedMedia() }]);
+  await untilHeld([...shownAfter(chat.tree), { media: attachedMedia() }]);
   const { body, path } = wanted(text);
   await beginDraft(engine, body, sessionFor(engine, path));
 }
@@ -138,19 +131,19 @@ function showChips(questions) {
 /** Prepares questions that could come next, and the beginnings of their answers. */
 async function followUp() {
   const own = turn;
-  const { engine, tree } = now();
+  const { engine, tree } = chat;
   if (!engine || isVoid(own) || document.body.classList.contains('continuing')) return;
   const path = shownAfter(tree);
   if (path.at(-1)?.state !== 'whole') return; // the next message would continue it
   if (path.some(({ media }) => media?.some(({ kind }) => kind !== 'text'))) return; // images would be decoded again for each of them
   const { beginFollowUps, suggest } = await load();
-  const isStill = () => tree === now().tree && path.at(-1) === shownAfter(tree).at(-1);
+  const isStill = () => tree === chat.tree && path.at(-1) === shownAfter(tree).at(-1);
   const asked = new Set(path.map(({ content }) => content));
   const said = path.slice(-2).map(({ content }) => content);
   const some = known(said.join(' '))?.filter((text) => !asked.has(text));
   const { body } = wanted('');
   const questions = some ?? (await suggest(engine, body, sessionFor(engine, path)).catch(() => []));
-  if (reasonOff() !== '' || now().isRunning || !isStill() || questions.length === 0) return;
+  if (reasonOff() !== '' || chat.running || !isStill() || questions.length === 0) return;
   const shown = questions.slice(0, 2);
   showChips(shown);
   const all = shown.map((text) => wanted(text));
@@ -200,24 +193,17 @@ export function takeEarly(engine, body, how) {
   return early?.take(engine, body, how);
 }
 
-/**
- * @param {typeof now} conversation the open conversation and its engine
- * @param {{say: typeof say, known: typeof known}} page
- */
-export function startAhead(conversation, page) {
-  now = conversation;
+/** @param {{say: typeof say, known: typeof known}} page */
+export function startAhead(page) {
   say = page.say;
   known = page.known;
   promptField.addEventListener('input', plan);
   log.addEventListener('conversation', drop);
-  log.addEventListener('memory', () => {
-    drop();
-    update();
-  });
-  log.addEventListener('engine', () => {
-    drop();
-    update();
-  });
+  for (const name of ['memory', 'engine'])
+    log.addEventListener(name, () => {
+      drop();
+      update();
+    });
   log.addEventListener('answered', () => {
     plan();
     followUp().catch(() => {}); // the engine is closed

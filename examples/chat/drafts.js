@@ -5,52 +5,61 @@
 import { attachedMedia, setAttached } from './attachments.js';
 import { byId } from './dom.js';
 import { enter, strike } from './journal.js';
+import { chat } from './open_chat.js';
 import { newId, RECORD_VERSION } from './records.js';
 import { isOpenElsewhere, tab } from './tabs.js';
 import { keeper } from './write_queue.js';
 
+/** @typedef {import('./attachments.js').Medium} Medium */
 /** @typedef {import('./records.js').Conversation} Conversation */
 /** @typedef {import('./records.js').Draft} Draft */
 
 const promptField = /** @type {HTMLTextAreaElement} */ (byId('prompt'));
 
-/** @type {() => Conversation} */
-let current = () => {
-  throw new Error('no conversation yet');
-};
-/** This tab's drafts: their ids by conversation and field. @type {Map<string, string>} */
-const ids = new Map();
-
-/** The latest drafts, by id. @type {Map<string, Draft>} */
-const latest = new Map();
+/** This tab's drafts, by conversation and field. @type {Map<string, Draft>} */
+const own = new Map();
 
 /** @param {string} conversation @param {string} field */
 const placeOf = (conversation, field) => `${conversation} ${field}`;
 
-/** @param {Conversation} conversation @param {string} field @param {string} text @returns {Draft} */
-function draftOf({ id: conversation }, field, text) {
+/** @param {Conversation} conversation @param {string} field @param {string} text @param {Medium[]} media @returns {Draft} */
+function draftOf({ id: conversation }, field, text, media) {
   const place = placeOf(conversation, field);
-  const id = ids.get(place) ?? newId();
-  ids.set(place, id);
-  const media = field === '' ? attachedMedia() : [];
-  const draft = { id, version: RECORD_VERSION, conversation, field, text, tab };
-  return { ...draft, changed: Date.now(), ...(media.length > 0 && { media }) };
+  const id = own.get(place)?.id ?? newId();
+  const known = { id, version: RECORD_VERSION, conversation, field, text, tab };
+  const draft = { ...known, changed: Date.now(), ...(media.length > 0 && { media }) };
+  own.set(place, draft);
+  return draft;
 }
 
-/** @param {string} text @param {string} [field] the id of a question that is being edited */
-export function keepDraft(text, field = '') {
-  const conversation = current();
+/** @param {Conversation} conversation @param {string} field @param {string} text @param {Medium[]} media */
+function save(conversation, field, text, media) {
   const place = placeOf(conversation.id, field);
-  const isEmpty = text === '' && (field !== '' || attachedMedia().length === 0);
-  if (isEmpty && !ids.has(place)) return;
-  const draft = draftOf(conversation, field, text);
+  if (text === '' && media.length === 0 && !own.has(place)) return;
+  const draft = draftOf(conversation, field, text, media);
   const about = { ...conversation };
   enter(draft.id, { about, draft });
   keeper.replace(`draft ${draft.id}`, async (store) => {
     await store.keepDraft(about, draft);
-    if (latest.get(draft.id) === draft) strike(draft.id);
+    if (own.get(place) === draft) strike(draft.id);
   });
-  latest.set(draft.id, draft);
+}
+
+/** @param {string} text @param {string} [field] the id of a question that is being edited */
+export const keepDraft = (text, field = '') =>
+  save(chat.about, field, text, field === '' ? attachedMedia() : []);
+
+/** @param {Conversation} conversation */
+const draftIn = ({ id }) => own.get(placeOf(id, ''));
+
+/** @param {Conversation} conversation @returns {Medium[]} the attachments of the next message */
+export const mediaIn = (conversation) =>
+  conversation.id === chat.about.id ? attachedMedia() : (draftIn(conversation)?.media ?? []);
+
+/** @param {Conversation} conversation which may not be open any more @param {Medium[]} media the attachments of its next message */
+export function setMediaIn(conversation, media) {
+  if (conversation.id === chat.about.id) setAttached(media);
+  else save(conversation, '', draftIn(conversation)?.text ?? '', media);
 }
 
 /**
@@ -60,10 +69,9 @@ export function keepDraft(text, field = '') {
  */
 export function takeDraft(conversation, field = '') {
   const place = placeOf(conversation, field);
-  const id = ids.get(place);
-  ids.delete(place);
+  const id = own.get(place)?.id;
+  own.delete(place);
   if (id) keeper.forget(`draft ${id}`);
-  if (id) latest.delete(id);
   return id;
 }
 
@@ -77,19 +85,19 @@ export async function takeUpDrafts(conversation, drafts) {
   for (const draft of drafts.sort((a, b) => b.changed - a.changed)) {
     const { field, text } = draft;
     const place = placeOf(conversation.id, field);
-    const isOwn = ids.get(place) === draft.id;
-    const isTaken = texts.has(field) || ids.has(place);
+    const isOwn = own.get(place)?.id === draft.id;
+    const isTaken = texts.has(field) || own.has(place);
     if (!isOwn && (isTaken || (await isOpenElsewhere(draft.tab)))) continue;
     texts.set(field, text);
     if (field === '') setAttached(draft.media ?? [], false);
     if (isOwn) continue;
-    const own = draftOf(conversation, field, text);
-    keeper.add((store) => store.adoptDraft(draft, own));
+    const adopted = draftOf(conversation, field, text, draft.media ?? []);
+    keeper.add((store) => store.adoptDraft(draft, adopted));
   }
   return texts;
 }
 
-export function fitPrompt() {
+function fitPrompt() {
   promptField.style.height = 'auto';
   promptField.style.height = `${promptField.scrollHeight}px`;
 }
@@ -118,11 +126,7 @@ export function writePrompt(text) {
   promptField.focus();
 }
 
-/** @param {() => Conversation} conversation returns the open one */
-export function watchPrompt(conversation) {
-  current = conversation;
-  promptField.addEventListener('input', () => {
-    fitPrompt();
-    keepDraft(promptField.value);
-  });
-}
+promptField.addEventListener('input', () => {
+  fitPrompt();
+  keepDraft(promptField.value);
+});

@@ -2,17 +2,16 @@
 // both, otherwise in a drawer. Deleted conversations can be restored.
 
 import { loadMedia, untilHeld } from './attachments.js';
+import { openConversation, openNew, tell } from './conversation.js';
 import { byId, isEnter, make, makeButton, makeSureButton } from './dom.js';
 import { keepValue, readValue } from './local_storage.js';
 import { hideNotice, showNotice } from './notice.js';
+import { chat } from './open_chat.js';
 import { titleOf } from './records.js';
 import { listenToAll } from './tabs.js';
 import { keeper } from './write_queue.js';
 
 /** @typedef {import('./records.js').Conversation} Conversation */
-/** The parts of the page that the list needs. @typedef {{current: () => Conversation, openNew:
- * (known: object, isInstead: boolean) => void, openConversation: (id: string) =>
- * Promise<boolean>, tell: (error: unknown) => void}} Page */
 
 const SETTLE_MS = 60;
 const KEY = 'wick-chat-list';
@@ -23,8 +22,6 @@ const searchField = /** @type {HTMLInputElement} */ (byId('search'));
 const importField = /** @type {HTMLInputElement} */ (byId('import-file'));
 const isWide = matchMedia('(min-width: 68rem)');
 
-/** @type {Page} */
-let page;
 /** All stored conversations, including deleted ones. @type {Conversation[]} */
 let all = [];
 /** Drafts by conversation. @type {Map<string, string>} */
@@ -79,14 +76,14 @@ const change = (id, change) => keeper.add((store) => store.changeConversation(id
 
 /** @param {Conversation[]} some */
 async function remove(some) {
-  const isOpen = some.some(({ id }) => id === page.current().id);
-  const { id: open } = page.current();
+  const { id: open } = chat.about;
+  const isOpen = some.some(({ id }) => id === open);
   await Promise.all(some.map(({ id }) => change(id, { deleted: Date.now() })));
-  if (isOpen) page.openNew({}, true);
+  if (isOpen) openNew({}, true);
   const what = some.length === 1 ? `“${titled(some[0])}” was` : `${some.length} conversations were`;
   showNotice(`${what} deleted.`, async () => {
     await Promise.all(some.map(({ id }) => change(id, { deleted: 0 })));
-    if (isOpen) await page.openConversation(open);
+    if (isOpen) await openConversation(open);
   });
 }
 
@@ -156,7 +153,7 @@ async function importFiles() {
   await (await loadMedia()).takeOut(wholes);
   for (const whole of wholes) await keeper.add((store) => store.takeIn(whole));
   if (wholes.length === 0) return;
-  await page.openConversation(wholes[0].conversation.id);
+  await openConversation(wholes[0].conversation.id);
   showNotice(
     wholes.length === 1
       ? 'The conversation was imported.'
@@ -169,23 +166,22 @@ async function importFiles() {
 /** @param {Conversation} conversation @returns {HTMLAnchorElement} */
 function linkOf(conversation) {
   const link = make('a', { href: `#${conversation.id}`, dir: 'auto' }, titled(conversation));
-  if (conversation.id === page.current().id) link.setAttribute('aria-current', 'page');
+  if (conversation.id === chat.about.id) link.setAttribute('aria-current', 'page');
   return link;
 }
 
 /** @param {Conversation} conversation @param {HTMLElement} item @returns {HTMLElement} */
 function actionsOf(conversation, item) {
   const { id, isPinned } = conversation;
-  const actions = make(
+  return make(
     'div',
     { className: 'actions' },
     makeButton(isPinned ? 'Unpin' : 'Pin', () => change(id, { isPinned: !isPinned })),
     makeButton('Rename', () => rename(conversation, item)),
-    makeButton('Save as Markdown', () => exportOne(conversation, 'md').catch(page.tell)),
-    makeButton('Save as JSON', () => exportOne(conversation, 'json').catch(page.tell)),
+    makeButton('Save as Markdown', () => exportOne(conversation, 'md').catch(tell)),
+    makeButton('Save as JSON', () => exportOne(conversation, 'json').catch(tell)),
     makeButton('Delete', () => remove([conversation]), 'delete'),
   );
-  return actions;
 }
 
 /** @param {Conversation} conversation @param {string} [around] the search result in it @param {string[]} [words] */
@@ -243,7 +239,7 @@ function drawDeleted() {
 const find = (query) =>
   import('./search.js').then(
     ({ search }) => search(query),
-    (error) => void page.tell(error),
+    (error) => void tell(error),
   );
 
 /**
@@ -339,9 +335,7 @@ function shortcuts(event) {
   }
 }
 
-/** @param {Page} own */
-export function startList(own) {
-  page = own;
+export function startList() {
   showPanel(isWide.matches && !wasClosed());
   isWide.addEventListener('change', () => showPanel(isWide.matches && !wasClosed()));
   byId('open-list').addEventListener('click', toggleList);
@@ -357,9 +351,9 @@ export function startList(own) {
   panel.addEventListener('keydown', moveFocus);
   addEventListener('keydown', shortcuts);
   searchField.addEventListener('input', refreshSoon);
-  importField.addEventListener('change', () => importFiles().catch(page.tell));
+  importField.addEventListener('change', () => importFiles().catch(tell));
   byId('import').addEventListener('click', () => importField.click());
-  byId('export-all').addEventListener('click', () => exportAll().catch(page.tell));
+  byId('export-all').addEventListener('click', () => exportAll().catch(tell));
   byId('delete-all').addEventListener('click', () => {
     const there = all.filter(({ deleted }) => deleted === 0);
     if (there.length > 0) remove(there);

@@ -6,7 +6,7 @@ import { useStops } from './answer_request.js';
 import { useReadable } from './attachments.js';
 import { CONTEXT_USUAL } from './context_sizes.js';
 import * as conversation from './conversation.js';
-import { note, showEngine } from './developer.js';
+import { note } from './developer.js';
 import { byId, make, makeButton } from './dom.js';
 import { download, findDownload, onDownload, pause, want } from './downloads.js';
 import { takeInLater } from './file_import.js';
@@ -25,6 +25,7 @@ import {
 import { readValue } from './local_storage.js';
 import { showNotice } from './notice.js';
 import { keepPage } from './offline.js';
+import { chat } from './open_chat.js';
 import { builtIn, isSame, modelOf, rememberModel, temperatureOf } from './requested_model.js';
 import { useStates } from './saved_visits.js';
 import { contextWanted, settings } from './settings.js';
@@ -37,8 +38,6 @@ import { askToPersist, makeRoom, offerRoom } from './storage_quota.js';
 /** The delay after the start of the first answer until the page's files are cached for later visits. */
 const KEEP_MS = 1000;
 
-/** @type {Engine | undefined} */
-let engine;
 /** @type {AbortController | undefined} */
 let loading;
 /** The model that is loaded, or was loaded last. @type {Wish | undefined} */
@@ -48,7 +47,10 @@ let loaded;
 /** The context that was requested when the model was loaded. @type {number | undefined} */
 let contextOfLoaded;
 
-export const current = () => ({ engine, loaded, wished, isLoading: loading !== undefined });
+export const current = () => {
+  const { engine } = chat;
+  return { engine, loaded, wished, isLoading: loading !== undefined };
+};
 
 /** @param {unknown} error @returns {string} */
 export function inWords(error) {
@@ -73,7 +75,7 @@ export function inWords(error) {
 export const sentence = (error) => inWords(error).replace(/[^.!?]$/, '$&.');
 
 export async function showFacts() {
-  const info = await engine?.info();
+  const info = await chat.engine?.info();
   if (!info) return;
   const parameters = info.shape ? info.shape.parameters : 0;
   const size =
@@ -101,7 +103,6 @@ function setReady(isReady, isBuiltIn = false) {
 
 /** @param {Engine | undefined} made @param {Wish} [wish] its model */
 function setEngine(made, wish) {
-  engine = made;
   // A very small model answers best with its most likely tokens.
   conversation.setEngine(made, temperatureOf(wish), wish && modelOf(wish));
   useWords(wish?.isBuiltIn ? made : undefined).catch((error) => note('Known words', error.message));
@@ -117,7 +118,7 @@ function setEngine(made, wish) {
  * @returns {Promise<void> | undefined}
  */
 function goBack(wish, failure, wasBefore) {
-  if (engine && loaded) {
+  if (chat.engine && loaded) {
     wished = loaded;
     if (failure.reason)
       showProblem(`${failure.reason} ${loaded.name} is still loaded.`, failure.again);
@@ -135,11 +136,10 @@ function goBack(wish, failure, wasBefore) {
 
 /** Closes the previous model, which stops answering. */
 export async function closeEngine() {
-  const before = engine;
+  const before = chat.engine;
   if (!before) return;
   conversation.stop();
   setEngine(undefined);
-  showEngine(undefined);
   setReady(false);
   await before.close();
 }
@@ -312,7 +312,7 @@ async function createWith(context, { mmproj, ...options }, source) {
 
 /** Reloads the model if the open conversation needs a different context size. */
 export async function followContext() {
-  const isOther = () => engine && loaded && !loading && contextOfLoaded !== contextWanted();
+  const isOther = () => chat.engine && loaded && !loading && contextOfLoaded !== contextWanted();
   if (!isOther()) return;
   await conversation.untilAnswered();
   if (isOther() && loaded) await load(loaded);
@@ -458,7 +458,7 @@ async function showTemplateOf(wish, template) {
     templates.rememberTemplate(wish, chosen);
     await load(wish);
     try {
-      if (loaded && isSame(loaded, wish)) await engine?.applyTemplate(templates.trial);
+      if (loaded && isSame(loaded, wish)) await chat.engine?.applyTemplate(templates.trial);
     } catch (error) {
       templates.rememberTemplate(wish, template);
       await load(wish);
@@ -470,7 +470,6 @@ async function showTemplateOf(wish, template) {
 /** @param {Engine} made @param {Wish} wish @param {Template} [template] */
 async function begin(made, wish, template) {
   await showTemplateOf(wish, template);
-  showEngine(made);
   useReadable(wish.isBuiltIn ? [] : (await made.info()).media);
   setEngine(made, wish);
   loaded = wish;
@@ -489,7 +488,7 @@ function keepName(kept) {
   if (wished === loaded) wished = kept;
   loaded = kept;
   rememberModel(kept);
-  const isOpen = conversation.current().model?.name === kept.name;
+  const isOpen = chat.about.model?.name === kept.name;
   conversation.nameModel(modelOf(kept), isOpen);
 }
 
@@ -506,9 +505,9 @@ export async function addEncoders(mmproj) {
  */
 export async function choose(wish) {
   hideProblem();
-  const { id } = conversation.current();
+  const { about } = chat;
   await load(wish);
-  if (loaded && wished === loaded && isSame(loaded, wish) && id === conversation.current().id)
+  if (loaded && wished === loaded && isSame(loaded, wish) && about.id === chat.about.id)
     conversation.nameModel(modelOf(loaded));
 }
 

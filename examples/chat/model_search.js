@@ -2,13 +2,13 @@
 // files of a repository, and reads and checks a file's header. This file is loaded when something
 // is typed or chosen.
 
-import * as conversation from './conversation.js';
 import { formatBytes, make, makeButton, makeLine } from './dom.js';
 import { hubAddress, hubNameOf, mirrored } from './hub.js';
 import { encoderBytes, listHubFiles, searchHub } from './hub_search.js';
 import { examine, readDevice } from './model_header.js';
 import { judge } from './model_verdict.js';
 import { nameOfUrl } from './models.js';
+import { chat } from './open_chat.js';
 import { specOf } from './specs.js';
 import { keepSpeed, readBytesOf, speedsHere } from './speeds.js';
 
@@ -82,8 +82,8 @@ function cardOf({ fits, verdict, facts }, name) {
  * it yet.
  */
 async function measureSpeed() {
-  const { engine, isRunning } = conversation.state();
-  if (!engine || isRunning || speedsHere().length > 0) return;
+  const { engine, running } = chat;
+  if (!engine || running || speedsHere().length > 0) return;
   const options = { maxTokens: MEASURED_TOKENS, priority: MEASURED_PRIORITY, ignoreEnd: true };
   const written = engine.generate('Once upon a time', options);
   await written.text();

@@ -292,7 +292,7 @@ const opening = openStore().then(async (found) => {
 /** The early load of the built-in model on a first visit, when no other model can have been requested. */
 const early = lastModel() || location.search ? undefined : loadMeanwhile(opening);
 
-startAhead(conversation.state, {
+startAhead({
   say: send,
   known: (said) => (current().loaded?.isBuiltIn ? followingFrom(said) : undefined),
 });
@@ -312,7 +312,7 @@ addEventListener('keydown', (event) => {
 });
 startPageMenu();
 startViewport();
-startList({ ...conversation, tell });
+startList();
 // there is a keyboard; on a touch screen, the focus would open one
 if (!hasTouchScreen() && document.activeElement === document.body)
   promptField.focus({ preventScroll: true });

@@ -2,32 +2,25 @@
 // allows continuing answers of closed tabs.
 
 import { byId } from './dom.js';
+import { chat } from './open_chat.js';
 import { articles, refresh } from './shown_branch.js';
 import { listen, tab, untilGone } from './tabs.js';
 import { allAfter, find, insert, saidOf } from './tree.js';
 import { keeper } from './write_queue.js';
 
-/** @typedef {import('./records.js').Conversation} Conversation */
 /** @typedef {import('./tree.js').Message} Message */
 /** @typedef {import('./tree.js').Place} Place */
 
-/** @type {() => {about: Conversation, tree: Place}} */
-let open = () => {
-  throw new Error('no conversation yet');
-};
-/** Whether this tab is generating an answer. @type {() => boolean} */
-let isAnswering = () => false;
-
 /** Watches other tabs, whose answers can be continued here once they are closed. */
 export function watchWriters() {
-  const { tree } = open();
+  const { tree } = chat;
   for (const message of allAfter(tree)) {
     const { writer, state } = message;
     if (state !== 'writing' || !writer || writer === tab) continue;
     untilGone(writer).then(() => {
       if (message.writer !== writer || message.state !== 'writing') return;
       Object.assign(message, { state: 'stopped', writer: undefined });
-      if (open().tree === tree && articles.has(message)) refresh(message);
+      if (chat.tree === tree && articles.has(message)) refresh(message);
     });
   }
 }
@@ -39,9 +32,9 @@ function refreshQuestion(place) {
 
 /** @param {string} id of a turn in the open conversation */
 async function mergeTurn(id) {
-  const { about, tree } = open();
+  const { about, tree } = chat;
   const turn = await keeper.store.turn(id).catch(() => undefined);
-  if (!turn || open().tree !== tree) return;
+  if (!turn || chat.tree !== tree) return;
   const known = find(tree, id);
   if (known && known.writer === tab && known.state === 'writing') return; // this tab is generating it
   if (known) {
@@ -67,7 +60,7 @@ async function mergeTurn(id) {
   if (!parent) return mergeAll(about.id);
   const { shown, ...said } = saidOf(turn);
   const message = insert(parent, said);
-  for (const one of parent.children) if (!isAnswering()) refresh(one); // the versions have arrows now
+  for (const one of parent.children) if (!chat.running) refresh(one); // the versions have arrows now
   refresh(message);
   refreshQuestion(parent);
   if (turn.state === 'writing') watchWriters();
@@ -76,7 +69,7 @@ async function mergeTurn(id) {
 /** @param {string} id of the conversation that has an unknown turn */
 async function mergeAll(id) {
   const whole = await keeper.store.open(id).catch(() => undefined);
-  const { about, tree } = open();
+  const { about, tree } = chat;
   if (!whole || about.id !== id) return;
   for (const turn of whole.turns) {
     const parent = turn.parent === '' ? tree : find(tree, turn.parent);
@@ -87,12 +80,6 @@ async function mergeAll(id) {
   watchWriters();
 }
 
-/** @param {typeof open} opened @param {typeof isAnswering} answering */
-export function followTabs(opened, answering) {
-  open = opened;
-  isAnswering = answering;
-  listen(async ({ kind, conversation, id }) => {
-    const { about } = open();
-    if (conversation === about.id && kind === 'turn' && id) await mergeTurn(id);
-  });
-}
+listen(({ kind, conversation, id }) => {
+  if (conversation === chat.about.id && kind === 'turn' && id) mergeTurn(id);
+});
