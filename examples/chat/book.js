@@ -104,8 +104,18 @@ export function keepFork(fork, path) {
 /** @type {() => Promise<ReturnType<typeof import('./book_shelf.js').startShelf>>} */
 let shelf = () => Promise.reject(new Error('no shelf yet'));
 
-/** Puts documents and books on the shelf, and shows it. @param {File[]} files */
-export const addBooks = (files) => shelf().then((one) => one.add(files), late);
+/** Puts documents and books on the shelf, and shows it. @param {File[]} files @returns {Promise<boolean>} false if it could not be loaded */
+export const addBooks = (files) =>
+  shelf().then(
+    (one) => {
+      one.add(files);
+      return true;
+    },
+    () => {
+      late();
+      return false;
+    },
+  );
 
 const late = () => showNotice('Book support could not be loaded. Check the network connection.');
 

@@ -5,11 +5,13 @@ import { createElement, FileText, Mic, Square, X } from 'lucide';
 import { attachedMedia, held, isReadable, setAttached, unreadMedium } from './attachments.js';
 import { addBooks } from './book.js';
 import { byId, formatBytes, hasTouchScreen, make, makeButton } from './dom.js';
+import { mediaIn, setMediaIn } from './drafts.js';
 import { makeTeller } from './file_text.js';
 import { beginsWith } from './file_type.js';
 import { readFile } from './media_files.js';
 import { hold, keepMedium } from './media_store.js';
 import { showNotice } from './notice.js';
+import { chat } from './open_chat.js';
 import { offerBooks } from './pasting.js';
 import { withRoom } from './storage_quota.js';
 
@@ -33,54 +35,66 @@ const strip = make('ul', {
 });
 const note = make('p', { className: 'hint attached-note', role: 'status' });
 composer.before(strip, note);
+byId('log').addEventListener('conversation', () => drawAttached()); // a file that is still being read belongs to the other one
 
 // ---- attaching ----
 
-/** @param {string} words about the file that is being read; empty if none is */
-function tell(words) {
-  if (words) note.textContent = words;
-  else drawAttached();
-}
-
 /**
- * Attaches files to the message. Exported books are put on the shelf instead.
+ * Attaches files to the next message of a conversation. Exported books are put on the shelf instead.
  * @param {File[]} files
+ * @param {import('./records.js').Conversation} [about] may not be open any more
  */
-export async function attachFiles(files) {
+export async function attachFiles(files, about = chat.about) {
+  const isOpen = () => about.id === chat.about.id;
+  /** @param {string} words about the file that is being read; empty if none is */
+  const tell = (words) => {
+    if (words && isOpen()) note.textContent = words;
+    else drawAttached();
+  };
   /** @type {string[]} */
   const refused = [];
-  /** Files with a long text. @type {File[]} */
-  const long = [];
+  /** Files with a long text, by the ids of their media. @type {Map<string, File>} */
+  const long = new Map();
   for (const file of files) {
     if (await beginsWith(file, 'WICKBOOK')) {
       addBooks([file]);
       continue;
     }
-    if (attachedMedia().length >= MEDIA_MAX) {
+    if (mediaIn(about).length >= MEDIA_MAX) {
       refused.push(`A message has at most ${MEDIA_MAX} attachments.`);
       break;
     }
     tell(`Reading ${file.name} …`);
     const found = await readFile(file, makeTeller(file.name, tell).onPage);
-    if ('refusal' in found) refused.push(`${file.name}: ${found.refusal}.`);
-    else await addMedium(found.medium, found.content);
-    const { content } = /** @type {{content?: Blob | string}} */ (found);
-    if (typeof content === 'string' && content.length > BOOK_LETTERS_MIN) long.push(file);
+    if ('refusal' in found) {
+      refused.push(`${file.name}: ${found.refusal}.`);
+      continue;
+    }
+    const { medium, content } = found;
+    await addMedium(medium, content, about);
+    if (typeof content === 'string' && content.length > BOOK_LETTERS_MIN) long.set(medium.id, file);
   }
   tell('');
+  const leave = () =>
+    setMediaIn(
+      about,
+      mediaIn(about).filter(({ id }) => !long.has(id)),
+    );
   if (refused.length > 0) showNotice(refused.join(' '));
-  else if (long.length > 0) offerBooks(long);
+  else if (long.size > 0) offerBooks([...long.values()], leave);
+  if (!isOpen()) return;
   if (!hasTouchScreen() && !document.querySelector('dialog:modal')) byId('prompt').focus();
 }
 
-/** @param {Medium} medium @param {Blob | string} content */
-async function addMedium(medium, content) {
+/** @param {Medium} medium @param {Blob | string} content @param {import('./records.js').Conversation} about */
+async function addMedium(medium, content, about) {
   held.set(medium.id, content);
   await withRoom(() => keepMedium(medium, content)).catch(() =>
     showNotice(`There is no storage left for ${medium.name}: it will be lost after a reload.`),
   );
   const isSame = (/** @type {Medium} */ one) => one.id === medium.id && one.name === medium.name;
-  if (!attachedMedia().some(isSame)) setAttached([...attachedMedia(), medium]);
+  const media = mediaIn(about);
+  if (!media.some(isSame)) setMediaIn(about, [...media, medium]);
   byId('announcer').textContent = `${medium.name} is attached.`;
 }
 

@@ -112,9 +112,10 @@ function sendLater(text) {
 }
 
 byId('composer').addEventListener('submit', async (event) => {
+  const { id } = conversation.current();
   event.preventDefault();
   await untilAttached(); // a file that is being read belongs to the message
-  if (conversation.isAnswering()) return; // keeps the typed text
+  if (conversation.isAnswering() || conversation.current().id !== id) return; // keeps the typed text
   if (current().engine) send(promptField.value);
   else sendLater(promptField.value);
 });

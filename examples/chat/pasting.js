@@ -5,6 +5,7 @@ import { loadMedia } from './attachments.js';
 import { TEXT_BYTES_MAX } from './blocks.js';
 import { addBooks } from './book.js';
 import { hideNotice, showNotice } from './notice.js';
+import { chat } from './open_chat.js';
 
 /** @type {Promise<unknown>} */
 let attaching = Promise.resolve();
@@ -12,10 +13,11 @@ let attaching = Promise.resolve();
 /** @returns {Promise<unknown>} a promise that settles when no file is being read */
 export const untilAttached = () => attaching;
 
-/** Attaches files to the message. @param {File[]} files */
+/** Attaches files to the next message of the open conversation, also if another one is opened in the meantime. @param {File[]} files */
 export function attach(files) {
+  const { about } = chat;
   const late = () => showNotice('File support could not be loaded. Check the network connection.');
-  const own = loadMedia().then((one) => one.attachFiles(files), late);
+  const own = loadMedia().then((one) => one.attachFiles(files, about), late);
   attaching = Promise.allSettled([attaching, own]);
   return own;
 }
@@ -26,11 +28,13 @@ export function attach(files) {
  */
 const PASTED_LETTERS_MAX = 50_000;
 
-/** @param {File[]} files with one long text each */
-export const offerBooks = (files) =>
+/** @param {File[]} files with one long text each @param {() => void} [onKept] called when the shelf takes them */
+export const offerBooks = (files, onKept) =>
   showNotice(
     'This text is long. The model reads a book only once.',
-    () => addBooks(files),
+    async () => {
+      if (await addBooks(files)) onKept?.();
+    },
     'Keep as a book',
   );
 

@@ -220,6 +220,57 @@ test('a message waits for a file that is still being read', { skip }, async (t) 
   assert.equal(await page.evaluate('asked[0]'), 'a.txt:\n```txt\nslow file\n```\nWhat is it?');
 });
 
+test('a file belongs to the conversation in which it was chosen, also if another one is open when it has been read', {
+  skip,
+}, async (t) => {
+  const script = `const read = Blob.prototype.arrayBuffer;
+    Blob.prototype.arrayBuffer = async function () {
+      if (this.size === 9) await new Promise((settle) => { globalThis.goOn = settle; });
+      return read.call(this);
+    };`;
+  const page = await openPage(t, { script, options: wide });
+  await page.fill('#prompt', 'A draft from before');
+  await untilKept(page, ({ drafts }) => drafts.length === 1);
+  await page.reload();
+  await untilTrue(page, "document.querySelector('#prompt').value !== ''");
+  await page.setInputFiles('#attach-file', file('a.txt', 'slow file'));
+  await page.locator('.attached-note', { hasText: 'Reading a.txt' }).waitFor();
+  await page.press('#prompt', 'Enter');
+  await page.click('#new-chat');
+  await page.fill('#prompt', 'Another draft');
+  await untilTrue(page, "typeof goOn === 'function'");
+  await page.evaluate('goOn(); globalThis.goingOn = setInterval(() => goOn(), 20)');
+  const { drafts } = await untilKept(page, (kept) => kept.drafts.some(({ media }) => media));
+  assert.deepEqual(
+    drafts
+      .map(({ text, media }) => [text, media?.map((/** @type {any} */ one) => one.name)])
+      .sort(),
+    [
+      ['A draft from before', ['a.txt']],
+      ['Another draft', undefined],
+    ],
+  );
+  assert.equal(await page.locator('.attached-note').textContent(), '');
+  assert.equal(await chips(page).count(), 0);
+  assert.deepEqual(await page.evaluate('asked'), [], 'the other draft was not sent');
+  await page.locator('#conversation-list a', { hasText: 'A draft from before' }).click();
+  await chips(page).waitFor();
+  assert.equal(await page.inputValue('#prompt'), 'A draft from before');
+});
+
+test('a long file that becomes a book leaves the message, whose other files stay', {
+  skip,
+}, async (t) => {
+  const page = await openPage(t);
+  await attach(page, file('short.txt', 'one'), file('long.txt', 'The fox is red.\n'.repeat(400)));
+  await page.getByRole('button', { name: 'Keep as a book' }).click();
+  await page.locator('#books .name, #books li', { hasText: 'long' }).first().waitFor();
+  await untilTrue(page, "document.querySelectorAll('.media.attached li').length === 1");
+  await untilKept(page, ({ drafts }) => drafts.some(({ media }) => media?.length === 1));
+  await page.click('#close-books');
+  assert.match((await chips(page).textContent()) ?? '', /short\.txt/);
+});
+
 test('chips are named, reached, unfolded and removed by keyboard, and fit a phone', {
   skip,
 }, async (t) => {
