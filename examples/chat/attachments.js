@@ -3,7 +3,7 @@
 // records them.
 
 import { asBlock } from './blocks.js';
-import { byId } from './dom.js';
+import { byId, make } from './dom.js';
 import { readValue } from './local_storage.js';
 
 /**
@@ -104,9 +104,8 @@ export function showMedia(body, media = []) {
   const holder = /** @type {HTMLElement} */ (body.parentElement);
   holder.querySelector(':scope > .media')?.remove();
   if (media.length === 0) return;
-  const list = document.createElement('ul');
-  list.className = media.every(({ kind }) => kind === 'text') ? 'media files' : 'media';
-  list.setAttribute('aria-label', 'Attached');
+  const className = media.every(({ kind }) => kind === 'text') ? 'media files' : 'media';
+  const list = make('ul', { className, ariaLabel: 'Attached' });
   body.before(list);
   loadMedia().then(
     (one) => one.fillMedia(list, media),

@@ -29,13 +29,11 @@ const downloads = new Map();
 const news = new EventTarget();
 
 /** @param {Listed} listed @returns {Download} */
-const newDownload = ({ url, name, mmproj, isPaused, isWanted }) => ({
-  ...{ url, name, isPaused, isWanted, ...(mmproj && { mmproj }) },
-  ...{
-    progress: { loaded: 0, received: 0, total: undefined },
-    bytesPerSecond: 0,
-    isWaiting: false,
-  },
+const newDownload = (listed) => ({
+  ...listed,
+  progress: { loaded: 0, received: 0, total: undefined },
+  bytesPerSecond: 0,
+  isWaiting: false,
 });
 
 /** @returns {Listed[]} */
@@ -103,29 +101,18 @@ function isNetworkLost(one, error) {
 
 /**
  * @param {AbortSignal} signal
- * @returns {Promise<void>} a promise that settles when another attempt may succeed
+ * @returns {Promise<unknown>} a promise that settles when another attempt may succeed
  */
 function untilNetwork(signal) {
+  const ended = new AbortController();
+  const how = { signal: ended.signal };
   return new Promise((settle, fail) => {
-    const heard = new AbortController();
-    const again = () => {
-      heard.abort();
-      clearTimeout(timer);
-      settle();
-    };
-    const onShown = () => document.visibilityState === 'visible' && again();
-    const timer = setTimeout(again, AGAIN_MS);
-    addEventListener('online', again, { signal: heard.signal });
-    document.addEventListener('visibilitychange', onShown, { signal: heard.signal });
-    signal.addEventListener(
-      'abort',
-      () => {
-        again();
-        fail(signal.reason);
-      },
-      { signal: heard.signal },
-    );
-  });
+    const onShown = () => document.visibilityState === 'visible' && settle(undefined);
+    setTimeout(settle, AGAIN_MS);
+    addEventListener('online', settle, how);
+    document.addEventListener('visibilitychange', onShown, how);
+    signal.addEventListener('abort', () => fail(signal.reason), how);
+  }).finally(() => ended.abort());
 }
 
 /**

@@ -4,6 +4,7 @@
 
 import { roundBytes } from './dom.js';
 import good from './good_models.json' with { type: 'json' };
+import { DEFAULT_HUB, decoded, parseUrl } from './hub.js';
 
 /**
  * `mmproj`: whether its repository also contains its encoders. `bytes` is approximately the file's
@@ -13,8 +14,6 @@ import good from './good_models.json' with { type: 'json' };
  *   isBuiltIn?: boolean, mmproj?: true}} ModelChoice
  */
 /** `url` is relative to the page. @typedef {Pick<ModelChoice, 'id' | 'name' | 'url' | 'bytes' | 'needBytes' | 'temperature'> & {use: string}} ServedModel */
-
-const hub = 'https://huggingface.co';
 
 /** The models on the page's own server, filled in by build.mjs. @type {ServedModel[]} */
 // @ts-expect-error set by the build
@@ -29,7 +28,7 @@ const served = listed.map(({ use, url, ...model }) => ({
 
 /** @type {ModelChoice[]} */
 const ofHub = good.map(({ id, name, use, repo, file, type, mmproj, ...known }) => {
-  const url = `${hub}/${repo}/resolve/main/${file}`;
+  const url = `${DEFAULT_HUB}/${repo}/resolve/main/${file}`;
   const note = `${roundBytes(known.bytes)}: ${use}`;
   const encoders = mmproj && { mmproj: /** @type {const} */ (true) };
   return { id, name: `${name}, ${type}`, note, url, ...known, ...encoders };
@@ -61,10 +60,6 @@ export const isServed = (/** @type {ModelChoice} */ model) => served.includes(mo
 
 /** @param {string} url @returns {string} the file's name, for display */
 export function nameOfUrl(url) {
-  try {
-    const path = new URL(url, globalThis.location?.href).pathname;
-    return decodeURIComponent(path.slice(path.lastIndexOf('/') + 1)) || url;
-  } catch {
-    return url;
-  }
+  const path = parseUrl(url, globalThis.location?.href)?.pathname ?? '';
+  return decoded(path.slice(path.lastIndexOf('/') + 1)) || url;
 }

@@ -107,12 +107,17 @@ function readable(json) {
 
 /** @param {Call} call */
 function cardOf({ name, arguments: json, result }) {
-  const card = make('li', { className: 'call' });
-  const given = make('code', { className: 'call-arguments' }, cut(readable(json)));
-  const got = make('p', { className: 'call-result' }, cut(result ?? 'Running …'));
-  card.append(make('strong', {}, cut(name, NAME_MAX)), ' ', given, got);
-  for (const long of [given, got]) long.setAttribute('tabindex', '0'); // so that it can be scrolled with the keyboard
-  return card;
+  const tabIndex = 0; // so that it can be scrolled with the keyboard
+  const given = make('code', { className: 'call-arguments', tabIndex }, cut(readable(json)));
+  const got = make('p', { className: 'call-result', tabIndex }, cut(result ?? 'Running …'));
+  return make(
+    'li',
+    { className: 'call' },
+    make('strong', {}, cut(name, NAME_MAX)),
+    ' ',
+    given,
+    got,
+  );
 }
 
 /**
@@ -123,8 +128,7 @@ export function showCalls(body, rounds = []) {
   const holder = /** @type {HTMLElement} */ (body.parentElement);
   holder.querySelector(':scope > .calls')?.remove();
   if (rounds.length === 0) return;
-  const list = make('ul', { className: 'calls' });
-  list.setAttribute('aria-label', 'Tools that the model used');
+  const list = make('ul', { className: 'calls', ariaLabel: 'Tools that the model used' });
   for (const { content, calls } of rounds) {
     if (content.trim() !== '') list.append(make('li', { className: 'said' }, content.trim()));
     list.append(...calls.map(cardOf));
