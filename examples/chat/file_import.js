@@ -8,8 +8,8 @@ import { settings } from './settings.js';
 
 /** @typedef {import('./requested_model.js').Wish} Wish */
 
-/** @param {{file: File[], mmproj?: File}} source @param {(kept: Wish) => void} onKept */
-export async function takeInLater({ file: files, mmproj }, onKept) {
+/** @param {Wish} wish for files @param {(kept: Wish) => void} onKept */
+export async function takeInLater({ file: files = [], mmproj }, onKept) {
   if (!settings.remember) return;
   const [file] = files;
   const store = files.length === 1 ? await keptModels() : undefined;
@@ -19,9 +19,9 @@ export async function takeInLater({ file: files, mmproj }, onKept) {
   }
   try {
     const { fingerprint } = await store.import(file, { name: file.name });
-    const encoders = mmproj && (await store.import(mmproj, { name: mmproj.name })).fingerprint;
-    const kept = { kept: fingerprint ?? '', ...(encoders && { mmproj: encoders }) };
-    if (fingerprint) onKept({ name: file.name, source: kept });
+    const encoders =
+      mmproj instanceof File ? await store.import(mmproj, { name: mmproj.name }) : undefined;
+    if (fingerprint) onKept({ name: file.name, kept: fingerprint, mmproj: encoders?.fingerprint });
     showNotice(`${file.name} (${formatBytes(file.size)}) is saved in this browser.`);
   } catch (error) {
     const isFull = /** @type {{code?: string}} */ (error).code === 'STORAGE_FULL';

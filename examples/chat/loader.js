@@ -181,17 +181,16 @@ async function fetchModel(wanted, signal) {
 /**
  * Returns the option for the encoders of images and audio, if the model has any. A model from the hub has them if
  * they were loaded with it before.
- * @param {import('./requested_model.js').Source} source
+ * @param {Wish} wish
  * @returns {Promise<{mmproj?: Blob | string, hub?: object}>}
  */
-async function encodersOf(source) {
-  const { mmproj } = source;
+async function encodersOf({ url = '', kept, mmproj }) {
   if (mmproj instanceof Blob) return { mmproj };
-  if ('kept' in source) {
+  if (kept !== undefined) {
     const blob = mmproj && (await (await keptModels())?.blob(String(mmproj)));
     return blob ? { mmproj: blob } : {};
   }
-  const name = 'url' in source ? encodersNameOf(hubNameOf(source.url)) : '';
+  const name = encodersNameOf(hubNameOf(url));
   const isWanted = name !== '' && (mmproj || (await isKept(name)));
   return isWanted ? { mmproj: name, hub: { endpoint: hubAddress() } } : {};
 }
@@ -204,27 +203,25 @@ const notToKeep = new Set();
  * @param {AbortSignal} signal
  * @returns {Promise<{options: object, isNew?: boolean}>} `isNew`: whether it was not stored before
  */
-async function bringModel({ name, source, isBuiltIn }, signal) {
+async function bringModel(wish, signal) {
+  const { name, url = '', file, kept, isBuiltIn } = wish;
   // tabs with the same model share one engine
   const shared = 'wick-chat';
-  if ('file' in source) return { options: { ...source } };
-  const encoders = await encodersOf(source);
-  if ('kept' in source)
-    return { options: { model: source.kept, cache: 'only', shared, ...encoders } };
-  const { url } = source;
+  const encoders = await encodersOf(wish);
+  if (file) return { options: { file, ...encoders } };
+  if (kept !== undefined) return { options: { model: kept, cache: 'only', shared, ...encoders } };
   // the service worker caches it with the page
   const unkept = { options: { url, cache: false, shared, ...encoders } };
   if (isBuiltIn || notToKeep.has(url) || !(await keptModels())) return unkept;
-  const kept = async () => {
+  const fromStore = async () => {
     const stored = await storeNameOf(url);
     const how = { hub: { endpoint: hubAddress() }, shared, ...encoders };
     return stored === url ? { url, cache: true, ...how } : { model: stored, ...how };
   };
-  if (await isKept(url)) return { options: await kept() };
+  if (await isKept(url)) return { options: await fromStore() };
   const address = new URL(url, document.baseURI).href;
   try {
-    const mmproj = source.mmproj === true ? { mmproj: source.mmproj } : {};
-    await fetchModel({ url: address, name, ...mmproj }, signal);
+    await fetchModel({ url: address, name, ...(wish.mmproj === true && { mmproj: true }) }, signal);
   } catch (error) {
     const isFull = error instanceof WickError && error.code === 'STORAGE_FULL';
     if (!isFull) throw error;
@@ -235,7 +232,7 @@ async function bringModel({ name, source, isBuiltIn }, signal) {
       offerRoom(`There is no storage left for the rest of ${name}. The downloaded part is kept.`, [
         makeButton('Load it without saving', () => {
           notToKeep.add(url);
-          load({ name, source });
+          load({ name, url, mmproj: wish.mmproj });
         }),
       ]);
       throw error;
@@ -243,11 +240,11 @@ async function bringModel({ name, source, isBuiltIn }, signal) {
     offerRoom(`There is no storage left for ${name}: it is loaded, but not saved.`);
     return unkept;
   }
-  return { options: await kept(), isNew: true };
+  return { options: await fromStore(), isNew: true };
 }
 
 onDownload((one) => {
-  const isWaited = loading && wished && 'url' in wished.source && one.isWanted;
+  const isWaited = loading && wished?.url !== undefined && one.isWanted;
   if (!isWaited || one.isPaused) return;
   if (one.isWaiting) return showWaiting();
   const { progress, bytesPerSecond } = one;
@@ -260,9 +257,8 @@ onDownload((one) => {
 async function dropBad(wish, error) {
   const code = error instanceof WickError ? error.code : '';
   const isOurs = ['NOMEM', 'NO_SHARED_MEMORY', 'WORKER_CRASHED', 'CLOSED', 'WASM', 'CSP', ''];
-  if (isOurs.includes(code) || !('url' in wish.source)) return;
-  const { url } = wish.source;
-  await (await keptModels())?.delete(await storeNameOf(url)).catch(() => {});
+  if (isOurs.includes(code) || wish.url === undefined) return;
+  await (await keptModels())?.delete(await storeNameOf(wish.url)).catch(() => {});
 }
 
 // ---- its context ----
@@ -291,11 +287,10 @@ async function createSized(context, options) {
 /**
  * @param {number | undefined} context in tokens
  * @param {any} options
- * @param {import('./requested_model.js').Source} source without encoders if they are damaged or of
- * an unknown kind
+ * @param {Wish} wish without encoders afterwards if they are damaged or of an unknown kind
  * @returns {Promise<Engine>} an engine without the encoders if they cannot be loaded
  */
-async function createWith(context, { mmproj, ...options }, source) {
+async function createWith(context, { mmproj, ...options }, wish) {
   if (mmproj === undefined) return createSized(context, options);
   try {
     return await createSized(context, { ...options, mmproj });
@@ -304,7 +299,7 @@ async function createWith(context, { mmproj, ...options }, source) {
     const made = await createSized(context, options);
     const isNetwork =
       error instanceof WickError && ['NETWORK', 'HTTP', 'CORS'].includes(error.code);
-    if (!isNetwork) delete source.mmproj;
+    if (!isNetwork) delete wish.mmproj;
     showNotice(`It reads text only: its encoders could not be loaded. ${sentence(error)}`);
     return made;
   }
@@ -342,6 +337,7 @@ export async function load(wish, failed) {
   loading?.abort();
   want(); // the download continues, but its model does not start to answer automatically
   const own = new AbortController();
+  const { signal } = own;
   loading = own;
   // the same model with different settings; another model stays in use until the new one is ready
   if (loaded && isSame(loaded, wish)) await closeEngine();
@@ -351,9 +347,9 @@ export async function load(wish, failed) {
   let isNew = false;
   let endMark = () => {};
   try {
-    const brought = await bringModel(wish, own.signal);
+    const brought = await bringModel(wish, signal);
     isNew = brought.isNew === true;
-    if (loading !== own) return;
+    signal.throwIfAborted();
     endMark = markLoad(wish);
     const context = contextWanted();
     const create = (/** @type {Template | undefined} */ template) =>
@@ -361,28 +357,26 @@ export async function load(wish, failed) {
         context,
         {
           ...brought.options,
-          signal: own.signal,
+          signal,
           onProgress: showProgress,
           ...(settings.threads && { threads: settings.threads }),
           ...(template && { chatTemplate: template.source }),
         },
-        wish.source,
+        wish,
       );
-    let template = await knownTemplate(wish, isNew, { ...brought.options, signal: own.signal });
-    if (loading !== own) return;
+    let template = await knownTemplate(wish, isNew, { ...brought.options, signal });
+    signal.throwIfAborted();
     made = await create(template);
-    if (loading !== own) return void made.close();
+    signal.throwIfAborted();
     if (!wish.isBuiltIn && !template && (await hasNoTemplate(made))) {
       template = await rememberedFor(wish);
       await made.close();
       made = await create(template);
-      if (loading !== own) return void made.close();
     }
-    if (isNew || 'file' in wish.source) await sayWord(made, own.signal);
+    if (isNew || wish.file) await sayWord(made, signal);
     await opened;
-    if (loading !== own) return void made.close();
     await conversation.untilAnswered();
-    if (loading !== own) return void made.close();
+    signal.throwIfAborted();
     await closeEngine();
     contextOfLoaded = context;
     await begin(made, wish, template);
@@ -437,7 +431,7 @@ async function knownTemplate(wish, isNew, options) {
   const areKnown = readValue('wick-chat-templates') !== undefined;
   const known = areKnown && (await import('./templates.js')).knownTemplate(wish);
   if (known) return known;
-  if (!isNew && !('file' in wish.source)) return undefined;
+  if (!isNew && !wish.file) return undefined;
   const { shared, mmproj, ...own } = options;
   const header = await createEngine({ ...own, directoryOnly: true, threads: 1 });
   const isWithout = await hasNoTemplate(header).finally(() => header.close());
@@ -479,12 +473,12 @@ async function begin(made, wish, template) {
   useStates(made);
   setTimeout(keepPage, KEEP_MS);
   await showFacts();
-  if ('file' in wish.source) takeInLater(wish.source, keepName);
+  if (wish.file) takeInLater(wish, keepName);
 }
 
 /** Records that the current model's file is now in the store. @param {Wish} kept */
 function keepName(kept) {
-  if (!loaded || !('file' in loaded.source) || loaded.name !== kept.name) return;
+  if (!loaded?.file || loaded.name !== kept.name) return;
   if (wished === loaded) wished = kept;
   loaded = kept;
   rememberModel(kept);
@@ -496,7 +490,7 @@ function keepName(kept) {
 export async function addEncoders(mmproj) {
   if (!loaded || loaded.isBuiltIn)
     return showNotice(`${mmproj.name} contains only encoders: choose it together with its model.`);
-  return choose({ ...loaded, source: /** @type {any} */ ({ ...loaded.source, mmproj }) });
+  return choose({ ...loaded, mmproj });
 }
 
 /**
@@ -513,9 +507,8 @@ export async function choose(wish) {
 
 /** Cancels loading. The stored part of a download is kept. */
 export function cancelLoading() {
-  const url =
-    wished && 'url' in wished.source ? new URL(wished.source.url, document.baseURI).href : '';
-  if (findDownload(url)) pause(url);
+  const underWay = wished && downloadOf(wished);
+  if (underWay) pause(underWay.url);
   loading?.abort(new DOMException('It was cancelled', 'AbortError'));
 }
 
@@ -523,12 +516,12 @@ export function cancelLoading() {
 export function leaveInBackground() {
   if (!wished) return;
   const { name } = wished;
-  const wasFetched = isFetched(wished);
+  const wasFetched = downloadOf(wished) !== undefined;
   want();
   loading?.abort(new DOMException('It continues in the background', 'AbortError'));
   if (wasFetched) showNotice(`${name} is being downloaded in the background.`);
 }
 
 /** @param {Wish} wish */
-const isFetched = ({ source }) =>
-  'url' in source && findDownload(new URL(source.url, document.baseURI).href) !== undefined;
+const downloadOf = ({ url }) =>
+  url === undefined ? undefined : findDownload(new URL(url, document.baseURI).href);

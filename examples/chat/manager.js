@@ -6,21 +6,23 @@ import { download, giveUp, listDownloads, onDownload, pause } from './downloads.
 import { isAppleTouch, isSafari } from './host.js';
 import { hubNameOf } from './hub.js';
 import { keptModels, listKept, problemOfKept, storeNameOf } from './kept_models.js';
-import { sentence } from './loader.js';
+import { choose, sentence } from './loader.js';
 
 /** @typedef {import('wick-llm/models').ModelEntry} ModelEntry */
 /** @typedef {import('./downloads.js').Download} Download */
-/** @typedef {import('./requested_model.js').Wish} Wish */
 
-/** @type {(wish: Wish) => void} */
-let use = () => {};
+const dialog = /** @type {HTMLDialogElement} */ (byId('model-dialog'));
 /** The last message about a model, by its id. @type {Map<string, string>} */
 const said = new Map();
 
-/** @param {ModelEntry} entry @returns {Wish} */
-export function wishOfEntry({ name, urls, fingerprint }) {
-  const url = urls.find((one) => /^https?:/.test(one));
-  return { name, source: url ? { url } : { kept: fingerprint ?? '' } };
+/** @param {ModelEntry} entry */
+const urlOf = ({ urls }) => urls.find((one) => /^https?:/.test(one));
+
+/** @param {ModelEntry} entry */
+function use(entry) {
+  const url = urlOf(entry);
+  dialog.close();
+  choose({ name: entry.name, ...(url ? { url } : { kept: entry.fingerprint ?? '' }) });
 }
 
 /** @param {Download} one */
@@ -70,8 +72,8 @@ function deleteButton(key) {
 
 /** @param {ModelEntry} entry */
 function itemOf(entry) {
-  const { id, name, isWhole, size, storedBytes, urls } = entry;
-  const url = urls.find((one) => /^https?:/.test(one));
+  const { id, name, isWhole, size, storedBytes } = entry;
+  const url = urlOf(entry);
   const facts = isWhole
     ? formatBytes(storedBytes)
     : `${formatBytes(storedBytes)} of ${size ? formatBytes(size) : 'an unknown size'}`;
@@ -79,7 +81,7 @@ function itemOf(entry) {
   if (isWhole) {
     controls.unshift(makeButton('Verify', () => verify(entry)));
     // encoders are used with their model
-    if (!/mmproj/i.test(name)) controls.unshift(makeButton('Use', () => use(wishOfEntry(entry))));
+    if (!/mmproj/i.test(name)) controls.unshift(makeButton('Use', () => use(entry)));
   } else if (url) {
     controls.unshift(makeButton('Resume', () => download({ url, name }).catch(() => {})));
   }
@@ -154,7 +156,6 @@ export async function refresh() {
   }
 }
 
-const dialog = /** @type {HTMLDialogElement} */ (byId('model-dialog'));
 /**
  * Redraws only the line of a download, because downloads report each chunk.
  * @param {Download} one
@@ -172,9 +173,7 @@ function redraw(one) {
   if (one.progress.total) bar.value = one.progress.received / one.progress.total;
 }
 
-/** @param {(wish: Wish) => void} take called with a chosen model */
-export async function startManager(take) {
-  use = take;
+export async function startManager() {
   onDownload(redraw);
   const store = await keptModels();
   for (const type of /** @type {const} */ (['kept', 'removed', 'damaged'])) {

@@ -15,7 +15,6 @@ import { isKept, problemOfKept } from './kept_models.js';
 import { startList } from './list.js';
 import { clearLoadMark, findDeadLoad } from './load_mark.js';
 import {
-  addEncoders,
   cancelLoading,
   choose,
   closeEngine,
@@ -112,8 +111,8 @@ function sendLater(text) {
 }
 
 byId('composer').addEventListener('submit', async (event) => {
-  const { id } = conversation.current();
   event.preventDefault();
+  const { id } = conversation.current();
   await untilAttached(); // a file that is being read belongs to the message
   if (conversation.isAnswering() || conversation.current().id !== id) return; // keeps the typed text
   if (current().engine) send(promptField.value);
@@ -201,12 +200,11 @@ const isHere = async (wish) => wish.isBuiltIn === true || (await isKept(keyOf(wi
 
 /** @param {Wish} wish for a model that this browser does not have */
 function offer(wish) {
-  const canFetch = 'url' in wish.source;
   const problem = problemOfKept();
   const where = problem ? `could not be loaded: ${sentence(problem)}` : 'is not in this browser.';
   showNotice(
     `This conversation used ${wish.name}, which ${where}`,
-    canFetch ? () => choose(wish) : undefined,
+    wish.url === undefined ? undefined : () => choose(wish),
     'Download it',
   );
 }
@@ -301,7 +299,7 @@ startBooks(() => ({ engine: conversation.state().engine, book: conversation.curr
   openNew: conversation.openNew,
   current,
 });
-startPicker(choose, addEncoders);
+startPicker();
 const openShortcuts = () => import('./shortcuts.js').then((one) => one.showShortcuts());
 byId('open-shortcuts').addEventListener('click', openShortcuts);
 addEventListener('keydown', (event) => {

@@ -5,7 +5,7 @@ import { byId, make, makeLine } from './dom.js';
 import { isModel, isProjector } from './file_type.js';
 import { hubAddress } from './hub.js';
 import { isKept } from './kept_models.js';
-import { inWords } from './loader.js';
+import { addEncoders, choose, inWords } from './loader.js';
 import { models, nameOfUrl } from './models.js';
 import { attach, watchPastes } from './pasting.js';
 import { wishFor } from './requested_model.js';
@@ -23,10 +23,6 @@ const found = byId('found');
 /** The text below the list, about the chosen model. */
 const listed = byId('listed');
 
-/** @type {(wish: Wish) => unknown} */
-let load = () => {};
-/** Loads the encoders of the model that is loaded. @type {(mmproj: File) => unknown} */
-let addEncoders = () => {};
 /** @type {AbortController | undefined} */
 let looking;
 /** The file that was checked last. @type {Judged | undefined} */
@@ -111,7 +107,7 @@ async function loadFiles(files) {
   const file = files.filter((_, index) => !are[index]);
   const mmproj = files[are.indexOf(true)];
   if (file.length === 0) return addEncoders(mmproj);
-  return load({ name: file[0].name, source: { file, ...(mmproj && { mmproj }) } });
+  return choose({ name: file[0].name, file, mmproj });
 }
 
 /** @returns {Wish | undefined} the choice in the list */
@@ -146,7 +142,7 @@ async function takeOwn(files) {
 function take(wish) {
   dialog.close();
   forgetOwn();
-  if (wish) load(wish);
+  if (wish) choose(wish);
 }
 
 /**
@@ -162,13 +158,13 @@ async function takeJudged(place, text, wishOf) {
   const known = isAgain ? judged : await lookUp(place, text);
   if (!dialog.open || !known || !(isAgain || known.fits !== 'no')) return;
   const wish = wishOf(known.url);
-  if (wish && known.mmproj) Object.assign(wish.source, { mmproj: true });
+  if (wish && known.mmproj) wish.mmproj = true;
   take(wish);
 }
 
 async function takeListed() {
   const wish = readWish();
-  const url = wish && 'url' in wish.source && !wish.isBuiltIn ? wish.source.url : '';
+  const url = (!wish?.isBuiltIn && wish?.url) || '';
   if (url === '' || (await isKept(url))) return take(wish);
   return takeJudged(listed, url, () => wish);
 }
@@ -235,16 +231,13 @@ let manager;
 
 async function showKept() {
   manager ??= import('./manager.js').then(async (found) => {
-    await found.startManager(take);
+    await found.startManager();
     return found;
   });
   await (await manager).refresh();
 }
 
-/** @param {(wish: Wish) => unknown} loadWish @param {(mmproj: File) => unknown} loadEncoders */
-export function startPicker(loadWish, loadEncoders) {
-  load = loadWish;
-  addEncoders = loadEncoders;
+export function startPicker() {
   listModels();
   byId('choose-model').addEventListener('click', () => {
     dialog.returnValue = '';
@@ -271,7 +264,7 @@ export function startPicker(loadWish, loadEncoders) {
   });
   byId('model-form').addEventListener('submit', (event) => {
     event.preventDefault();
-    const wishOf = (/** @type {string} */ url) => ({ name: nameOfUrl(url), source: { url } });
+    const wishOf = (/** @type {string} */ url) => ({ name: nameOfUrl(url), url });
     if (fileField.files?.length) takeOwn([...fileField.files]);
     else if (field.value.trim() === '') takeListed();
     else takeJudged(found, field.value, wishOf);

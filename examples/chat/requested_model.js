@@ -8,20 +8,15 @@ import { settings } from './settings.js';
 /** @typedef {import('./models.js').ModelChoice} ModelChoice */
 /** @typedef {import('./records.js').ModelName} ModelName */
 /**
- * `kept` is the fingerprint of an imported file in the store. `mmproj` is the file with its encoders,
- * or true if they are in the repository of its URL.
- * @typedef {{url: string, mmproj?: true | File} | {file: File[], mmproj?: File} | {kept: string, mmproj?: string | File}} Source
- * @typedef {{name: string, source: Source, isBuiltIn?: boolean}} Wish
+ * A model has a URL, is a user's file, or is in the store (`kept` is its fingerprint). `mmproj` is the file with its encoders,
+ * its fingerprint, or true if they are in the repository of the URL.
+ * @typedef {{name: string, url?: string, file?: File[], kept?: string, mmproj?: true | string | File, isBuiltIn?: boolean}} Wish
  */
 
 const LAST_MODEL = 'wick-chat-model';
 
 /** @param {ModelChoice} model @returns {Wish} */
-export const wishFor = ({ name, url, mmproj, isBuiltIn }) => ({
-  name,
-  source: { url, ...(mmproj && { mmproj }) },
-  isBuiltIn,
-});
+export const wishFor = ({ name, url, mmproj, isBuiltIn }) => ({ name, url, mmproj, isBuiltIn });
 
 export const builtIn = wishFor(/** @type {ModelChoice} */ (models.find((one) => one.isBuiltIn)));
 
@@ -29,19 +24,12 @@ export const builtIn = wishFor(/** @type {ModelChoice} */ (models.find((one) => 
 export const temperatureOf = (wish) =>
   models.find(({ url }) => wish && keyOf(wish) === url)?.temperature ?? 0.7;
 
-/**
- * Returns whether it names encoders that can be loaded again after a reload, unlike a user's file.
- * @param {unknown} mmproj
- * @returns {mmproj is string | true}
- */
-const namesMmproj = (mmproj) => mmproj === true || typeof mmproj === 'string';
-
-/** @param {Wish} wish @returns {ModelName} the name to store with a conversation */
-export const modelOf = ({ name, source }) => ({
+/** @param {Wish} wish @returns {ModelName} the name to store with a conversation; a user's file cannot be loaded again after a reload */
+export const modelOf = ({ name, url, kept, mmproj }) => ({
   name,
-  ...('url' in source && { url: source.url }),
-  ...('kept' in source && { kept: source.kept }),
-  ...(!('file' in source) && namesMmproj(source.mmproj) && { mmproj: source.mmproj }),
+  ...(url !== undefined && { url }),
+  ...(kept !== undefined && { kept }),
+  ...(mmproj && !(mmproj instanceof Blob) && { mmproj }),
 });
 
 /**
@@ -49,21 +37,13 @@ export const modelOf = ({ name, source }) => ({
  * @returns {Wish | undefined} undefined for a file, which is lost on reload
  */
 export function wishOf({ name, url, kept, mmproj } = { name: '' }) {
-  if (!name) return undefined;
-  if (kept) return { name, source: { kept, ...(typeof mmproj === 'string' && { mmproj }) } };
-  if (!url) return undefined;
-  const choice = models.find((one) => one.url === url);
-  return choice ? wishFor(choice) : { name, source: { url, ...(mmproj === true && { mmproj }) } };
+  if (!name || !(kept || url)) return undefined;
+  const choice = kept ? undefined : models.find((one) => one.url === url);
+  return choice ? wishFor(choice) : { name, ...(kept ? { kept } : { url }), mmproj };
 }
 
-/**
- * @param {Wish} wish
- * @returns {string} its name in the store; empty for a file that is not in the store
- */
-export function keyOf({ source }) {
-  if ('kept' in source) return source.kept;
-  return 'url' in source ? source.url : '';
-}
+/** @param {Wish} wish @returns {string} its name in the store; empty for a file that is not in the store */
+export const keyOf = ({ kept, url }) => kept ?? url ?? '';
 
 /** @param {Wish} a @param {Wish} b */
 export const isSame = (a, b) => a === b || (keyOf(a) !== '' && keyOf(a) === keyOf(b));

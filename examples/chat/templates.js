@@ -2,7 +2,7 @@
 // template that the user chooses. The choice is stored with the model. This file is loaded only for
 // such a model.
 
-import { byId, makeButton } from './dom.js';
+import { byId, make, makeButton } from './dom.js';
 import { keepJson, readJson } from './local_storage.js';
 import { templates } from './template_list.js';
 
@@ -28,7 +28,7 @@ export const trial = [
  * @param {Wish} wish
  * @returns {string}
  */
-const keyFor = ({ name, source }) => ('url' in source ? source.url : name);
+const keyFor = ({ name, url = name }) => url;
 
 /**
  * @returns {Record<string, {id: string, source?: string}>} the remembered templates by the models'
@@ -64,10 +64,8 @@ export function rememberTemplate(wish, { id, source }) {
 
 // ---- the page ----
 
-const line = document.createElement('p');
-line.className = 'facts template';
-const dialog = document.createElement('dialog');
-dialog.id = 'template-dialog';
+const line = make('p', { className: 'facts template' });
+const dialog = make('dialog', { id: 'template-dialog' });
 dialog.setAttribute('aria-labelledby', 'template-title');
 dialog.innerHTML = `<form method="dialog">
   <h2 id="template-title">Chat template</h2>
