@@ -110,14 +110,8 @@ function cardOf({ name, arguments: json, result }) {
   const tabIndex = 0; // so that it can be scrolled with the keyboard
   const given = make('code', { className: 'call-arguments', tabIndex }, cut(readable(json)));
   const got = make('p', { className: 'call-result', tabIndex }, cut(result ?? 'Running …'));
-  return make(
-    'li',
-    { className: 'call' },
-    make('strong', {}, cut(name, NAME_MAX)),
-    ' ',
-    given,
-    got,
-  );
+  const parts = [make('strong', {}, cut(name, NAME_MAX)), ' ', given, got];
+  return make('li', { className: 'call' }, ...parts);
 }
 
 /**
