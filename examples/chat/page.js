@@ -113,7 +113,7 @@ function sendLater(text) {
 byId('composer').addEventListener('submit', async (event) => {
   event.preventDefault();
   const { id } = conversation.current();
-  await untilAttached(); // a file that is being read belongs to the message
+  await untilAttached(id); // a file that is being read belongs to the message
   if (conversation.isAnswering() || conversation.current().id !== id) return; // keeps the typed text
   if (current().engine) send(promptField.value);
   else sendLater(promptField.value);

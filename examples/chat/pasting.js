@@ -7,18 +7,18 @@ import { addBooks } from './book.js';
 import { hideNotice, showNotice } from './notice.js';
 import { chat } from './open_chat.js';
 
-/** @type {Promise<unknown>} */
-let attaching = Promise.resolve();
+/** The files that are being read, by conversation. @type {Map<string, Promise<unknown>>} */
+const attaching = new Map();
 
-/** @returns {Promise<unknown>} a promise that settles when no file is being read */
-export const untilAttached = () => attaching;
+/** @param {string} id of a conversation @returns {Promise<unknown> | undefined} a promise that settles when no file is being read for it */
+export const untilAttached = (id) => attaching.get(id);
 
 /** Attaches files to the next message of the open conversation, also if another one is opened in the meantime. @param {File[]} files */
 export function attach(files) {
   const { about } = chat;
   const late = () => showNotice('File support could not be loaded. Check the network connection.');
   const own = loadMedia().then((one) => one.attachFiles(files, about), late);
-  attaching = Promise.allSettled([attaching, own]);
+  attaching.set(about.id, Promise.allSettled([attaching.get(about.id), own]));
   return own;
 }
 
