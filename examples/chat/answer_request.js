@@ -4,6 +4,7 @@
 import { contentOf } from './attachments.js';
 import { withBook } from './book.js';
 import { note } from './developer.js';
+import { takeEarly } from './draft_answers.js';
 import { introduce } from './introductions.js';
 import { inKnownWords } from './known_words.js';
 import { chat } from './open_chat.js';
@@ -144,11 +145,9 @@ export function bodyFor({ question, count, continued }) {
  * @param {Engine} engine
  * @param {{question: Message, count: number, continued?: Message, session?: import('wick-llm').Session,
  *   forks?: import('wick-llm').Session[], signal: AbortSignal, live: import('./progress_line.js').Live}} wanted `forks`: one for each answer
- * @param {typeof import('./draft_answers.js').takeEarly} takeEarly returns an answer that was
- * started early
  * @returns {Promise<AsyncIterable<import('./tool_calls.js').Chunk>>}
  */
-export async function request(engine, wanted, takeEarly) {
+export async function request(engine, wanted) {
   const { count, session, forks, signal, live } = wanted;
   const body = bodyFor(wanted);
   const create = (/** @type {typeof body} */ asked, /** @type {any} */ more = {}) =>

@@ -12,7 +12,6 @@ import { forgetSession, hideContextNote, isOffered, sessionFor, takeOffer } from
 import { hasRoom, readAll, updateGauge } from './context_overflow.js';
 import { note, updatePanel } from './developer.js';
 import { byId, hasTouchScreen, make, makeButton, makeSureButton } from './dom.js';
-import { takeEarly } from './draft_answers.js';
 import { keepDraft, setPrompt, takeDraft, takeUpDrafts } from './drafts.js';
 import { introduce } from './introductions.js';
 import { enter, enterForgotten, strike, strikeForgotten } from './journal.js';
@@ -23,15 +22,7 @@ import { newConversation, newId, titleOf, wholeFrom } from './records.js';
 import { beginAnswers, endAnswers, keepAnswer, makeWriter, turnOf } from './running_answers.js';
 import { keepState, showConversation, untilTakenUp } from './saved_visits.js';
 import { settingsToKeep, useSettings } from './settings.js';
-import {
-  articles,
-  hideAfter,
-  hideAll,
-  refresh,
-  setControls,
-  showAfter,
-  showElsewhere,
-} from './shown_branch.js';
+import { articles, hideAfter, hideAll, refresh, showAfter, showElsewhere } from './shown_branch.js';
 import { readBytesOf } from './speeds.js';
 import { watchWriters } from './tab_sync.js';
 import { tab } from './tabs.js';
@@ -116,8 +107,8 @@ async function copyUntil(message) {
   await openConversation(whole.conversation.id);
 }
 
-/** @param {Message} message @param {HTMLElement} article */
-function addControls(message, article) {
+/** Draws the buttons of a message. @param {Message} message @param {HTMLElement} article */
+export function addControls(message, article) {
   const arrows = makeArrows(message, (id, direction) => turnTo(message.parent, id, direction));
   if (message.role === 'user' && message.forgotten) return addForgotten(message, article, arrows);
   if (message.role === 'user') {
@@ -278,7 +269,7 @@ function choose(parent, id) {
 }
 
 /** Shows another version of a message. @param {Place} parent @param {string} id @param {string} [direction] */
-function turnTo(parent, id, direction = 'next') {
+export function turnTo(parent, id, direction = 'next') {
   if (chat.running) return;
   choose(parent, id);
   compared = undefined;
@@ -309,7 +300,7 @@ function setBusy(isBusy) {
  * @param {HTMLElement} within
  * @param {boolean} [isBusy]
  */
-function holdButtons(within, isBusy = isAnswering()) {
+export function holdButtons(within, isBusy = isAnswering()) {
   for (const button of within.querySelectorAll('.branching')) {
     /** @type {HTMLButtonElement} */ (button).disabled = isBusy;
   }
@@ -355,7 +346,7 @@ async function answer(engine, question, { count = 1, continued } = {}) {
       ...{ question, count, continued, session, signal, live },
       ...(base && count > 1 && { forks }),
     };
-    const chunks = await request(engine, wanted, takeEarly);
+    const chunks = await request(engine, wanted);
     await write(chunks, writers, endings, live, () => readBytesOf(engine));
   } catch (error) {
     if (/** @type {Error} */ (error).name !== 'AbortError') problem = error;
@@ -732,10 +723,6 @@ export function stop() {
   chat.running?.abort();
 }
 
-setControls((message, article) => {
-  addControls(message, article);
-  holdButtons(article); // another tab may have changed it
-}, turnTo);
 log.addEventListener('memory', async () => {
   await untilAnswered(); // an answer ends with the session that it began with
   forgetSession();

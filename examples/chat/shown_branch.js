@@ -2,6 +2,7 @@
 // and the later turns of other branches, which stay visible.
 
 import { showMedia } from './attachments.js';
+import { addControls, holdButtons, turnTo } from './conversation.js';
 import { byId, make } from './dom.js';
 import { renderMarkdown } from './markdown.js';
 import { addArticle, addElsewhere } from './message.js';
@@ -16,17 +17,6 @@ const log = byId('log');
 
 /** The elements of the shown messages. @type {Map<Message, HTMLElement>} */
 export const articles = new Map();
-
-/** Draws a message's buttons. @type {(message: Message, article: HTMLElement) => void} */
-let addControls = () => {};
-/** Shows another version of a message. @type {(parent: Place, id: string) => void} */
-let turnTo = () => {};
-
-/** @param {typeof addControls} controls @param {typeof turnTo} turn */
-export function setControls(controls, turn) {
-  addControls = controls;
-  turnTo = turn;
-}
 
 /** @param {HTMLElement} article @param {string} fold the summary of the turns before it */
 function showFold(article, fold) {
@@ -59,6 +49,7 @@ function fill(message) {
   article.classList.toggle('start', message.isStart === true);
   showFold(article, (message.isStart && message.fold) || '');
   addControls(message, article);
+  holdButtons(article); // another tab may have changed the message
 }
 
 /** Removes follow-up questions, which belong to the text that was shown before. */
