@@ -2,7 +2,7 @@
 // states of models that have read it. A state is stored in pieces, which are replaced together: the
 // old one is kept until the new one is complete.
 
-import { Connection } from './open_in_time.js';
+import { connectionTo } from './connection.js';
 
 const NAME = 'wick-chat-books';
 const PIECE_BYTES = 4 << 20;
@@ -22,14 +22,14 @@ const DELETED_MS_MAX = 30 * 24 * 3600e3;
  *   ms: number, size: number, pieces: number}} Reading
  */
 
-const connection = new Connection(NAME, 1, (db) => {
+const connection = connectionTo(NAME, 1, (db) => {
   db.createObjectStore('books', { keyPath: 'id' });
   db.createObjectStore('texts');
   db.createObjectStore('readings', { keyPath: 'key' }).createIndex('book', 'book');
   db.createObjectStore('pieces');
   db.createObjectStore('keys', { keyPath: 'id' });
 });
-const open = () => connection.open();
+const { open } = connection;
 
 /** @param {string} book @param {string} fingerprint */
 export const keyOf = (book, fingerprint) => `${book} ${fingerprint}`;
@@ -41,10 +41,17 @@ const channel = globalThis.BroadcastChannel ? new BroadcastChannel(NAME) : undef
 const news = new EventTarget();
 channel?.addEventListener('message', () => news.dispatchEvent(new Event('change')));
 
-/** Notifies this tab and other tabs of changes. */
-function tell() {
+/**
+ * Changes records in one transaction, and notifies this tab and other tabs.
+ * @template T
+ * @param {string[]} names of the stores
+ * @param {import('./connection.js').Work<T>} work
+ */
+async function change(names, work) {
+  const result = await connection.run(names, 'readwrite', work);
   channel?.postMessage('change');
   news.dispatchEvent(new Event('change'));
+  return result;
 }
 
 /** @param {() => void} listener */
@@ -68,22 +75,18 @@ export async function readBook(id) {
 }
 
 /** @param {Book} book @param {string} text */
-export async function addBook(book, text) {
-  const transaction = (await open()).transaction(['books', 'texts'], 'readwrite');
-  transaction.objectStore('books').put(book);
-  transaction.objectStore('texts').put(text, book.id);
-  await transaction.done;
-  tell();
-}
+export const addBook = (book, text) =>
+  change(['books', 'texts'], async (store) => {
+    await store('books').put(book);
+    await store('texts').put(text, book.id);
+  });
 
-/** @param {string} id @param {(book: Book) => Partial<Book>} change */
-export async function changeBook(id, change) {
-  const transaction = (await open()).transaction('books', 'readwrite');
-  const book = await transaction.store.get(id);
-  if (book) await transaction.store.put({ ...book, ...change(book) });
-  await transaction.done;
-  tell();
-}
+/** @param {string} id @param {(book: Book) => Partial<Book>} from returns what changes */
+export const changeBook = (id, from) =>
+  change(['books'], async (store) => {
+    const book = await store('books').get(id);
+    if (book) await store('books').put({ ...book, ...from(book) });
+  });
 
 /** @param {string} book @param {string} fingerprint @returns {Promise<Reading | undefined>} */
 export const readingOf = async (book, fingerprint) =>
@@ -94,43 +97,21 @@ export const readingOf = async (book, fingerprint) =>
  * kept.
  * @param {Omit<Reading, 'key' | 'size' | 'pieces'>} reading
  * @param {Uint8Array<ArrayBuffer>} bytes
- * @returns {Promise<void>}
  */
-export async function keepReading(reading, bytes) {
-  const key = keyOf(reading.book, reading.fingerprint);
-  const transaction = (await open()).transaction(['books', 'readings', 'pieces'], 'readwrite');
-  const done = transaction.done.then(
-    () => undefined,
-    (reason) => ({ reason }),
-  );
-  try {
-    const [books, readings, pieces] = ['books', 'readings', 'pieces'].map((name) =>
-      transaction.objectStore(name),
-    );
-    const before = await readings.get(key);
+export const keepReading = (reading, bytes) =>
+  change(['books', 'readings', 'pieces'], async (store) => {
+    const key = keyOf(reading.book, reading.fingerprint);
+    const before = await store('readings').get(key);
     const isLonger = before?.total === reading.total && before.tokens > reading.tokens;
-    if (!isLonger && (await books.get(reading.book))) {
-      const count = Math.ceil(bytes.byteLength / PIECE_BYTES);
-      await pieces.delete?.(piecesOf(key));
-      for (let index = 0; index < count; index++) {
-        const from = index * PIECE_BYTES;
-        await pieces.put?.(bytes.slice(from, from + PIECE_BYTES), [key, index]);
-      }
-      await readings.put?.({ ...reading, key, size: bytes.byteLength, pieces: count });
+    if (isLonger || !(await store('books').get(reading.book))) return;
+    const count = Math.ceil(bytes.byteLength / PIECE_BYTES);
+    await store('pieces').delete(piecesOf(key));
+    for (let index = 0; index < count; index++) {
+      const from = index * PIECE_BYTES;
+      await store('pieces').put(bytes.slice(from, from + PIECE_BYTES), [key, index]);
     }
-  } catch (error) {
-    try {
-      transaction.abort();
-    } catch {
-      // the transaction has ended
-    }
-    const reason = (await done)?.reason;
-    throw reason && reason.name !== 'AbortError' ? reason : error;
-  }
-  const failure = await done;
-  if (failure) throw failure.reason; // for example because the disk is full
-  tell();
-}
+    await store('readings').put({ ...reading, key, size: bytes.byteLength, pieces: count });
+  });
 
 /**
  * Reads in one transaction the part that a model has read and its state: another tab, or a page that
@@ -139,56 +120,46 @@ export async function keepReading(reading, bytes) {
  * @returns {Promise<{reading: Reading, bytes?: Uint8Array<ArrayBuffer>} | undefined>} `bytes` is
  * missing if any of its pieces are
  */
-export async function readState(key) {
-  const transaction = (await open()).transaction(['readings', 'pieces']);
-  const reading = /** @type {Reading | undefined} */ (
-    await transaction.objectStore('readings').get(key)
-  );
-  if (!reading) return undefined;
-  const bytes = new Uint8Array(reading.size);
-  let done = 0;
-  for (let index = 0; index < reading.pieces; index++) {
-    const piece = await transaction.objectStore('pieces').get([key, index]);
-    if (!(piece instanceof Uint8Array) || done + piece.byteLength > bytes.length)
-      return { reading };
-    bytes.set(piece, done);
-    done += piece.byteLength;
-  }
-  return done === bytes.length ? { reading, bytes } : { reading };
-}
+export const readState = (key) =>
+  connection.run(['readings', 'pieces'], 'readonly', async (store) => {
+    const reading = /** @type {Reading | undefined} */ (await store('readings').get(key));
+    if (!reading) return undefined;
+    const bytes = new Uint8Array(reading.size);
+    let done = 0;
+    for (let index = 0; index < reading.pieces; index++) {
+      const piece = await store('pieces').get([key, index]);
+      if (!(piece instanceof Uint8Array) || done + piece.byteLength > bytes.length)
+        return { reading };
+      bytes.set(piece, done);
+      done += piece.byteLength;
+    }
+    return done === bytes.length ? { reading, bytes } : { reading };
+  });
 
 /**
  * @param {string} key of the read part
  * @param {Reading} [judged] the state found to be unusable; a state that has replaced it is kept
  */
-export async function removeReading(key, judged) {
-  const transaction = (await open()).transaction(['readings', 'pieces'], 'readwrite');
-  const readings = transaction.objectStore('readings');
-  const now = judged && /** @type {Reading | undefined} */ (await readings.get(key));
-  if (now?.tokens === judged?.tokens && now?.size === judged?.size) {
-    readings.delete(key);
-    transaction.objectStore('pieces').delete(piecesOf(key));
-  }
-  await transaction.done;
-  tell();
-}
+export const removeReading = (key, judged) =>
+  change(['readings', 'pieces'], async (store) => {
+    const now = judged && (await store('readings').get(key));
+    if (now?.tokens !== judged?.tokens || now?.size !== judged?.size) return;
+    await store('readings').delete(key);
+    await store('pieces').delete(piecesOf(key));
+  });
 
 /** @param {string[]} ids of books to delete permanently, with all their states */
-export async function removeBooks(ids) {
-  const names = ['books', 'texts', 'readings', 'pieces'];
-  const transaction = (await open()).transaction(names, 'readwrite');
-  const [books, texts, readings, pieces] = names.map((name) => transaction.objectStore(name));
-  for (const id of ids) {
-    for (const key of await readings.index('book').getAllKeys(id)) {
-      readings.delete?.(key);
-      pieces.delete?.(piecesOf(String(key)));
+export const removeBooks = (ids) =>
+  change(['books', 'texts', 'readings', 'pieces'], async (store) => {
+    for (const id of ids) {
+      for (const key of await store('readings').index('book').getAllKeys(id)) {
+        await store('readings').delete(key);
+        await store('pieces').delete(piecesOf(String(key)));
+      }
+      await store('books').delete(id);
+      await store('texts').delete(id);
     }
-    books.delete?.(id);
-    texts.delete?.(id);
-  }
-  await transaction.done;
-  tell();
-}
+  });
 
 /** Removes books that were deleted long ago. */
 export async function removeOldBooks() {
@@ -213,10 +184,9 @@ export const listKeys = async () =>
  * tab
  * @returns {Promise<any>} the stored key
  */
-export async function addKey(key, isFirst = false) {
-  const transaction = (await open()).transaction('keys', 'readwrite');
-  const [known] = isFirst ? await transaction.store.getAll() : [];
-  if (!known) await transaction.store.put(key);
-  await transaction.done;
-  return known ?? key;
-}
+export const addKey = (key, isFirst = false) =>
+  connection.run(['keys'], 'readwrite', async (store) => {
+    const [known] = isFirst ? await store('keys').getAll() : [];
+    if (!known) await store('keys').put(key);
+    return known ?? key;
+  });

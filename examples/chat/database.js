@@ -1,7 +1,7 @@
 // examples/chat/database.js — storage for records: in IndexedDB, or in this page's memory if the
 // browser has no IndexedDB or the user chooses to store nothing. Transactions are atomic.
 
-import { Connection } from './open_in_time.js';
+import { connectionTo } from './connection.js';
 
 /** The version of the database's stores and indices. Records have their own versions (records.js). */
 const SCHEMA_VERSION = 1;
@@ -27,58 +27,8 @@ const stores = ['conversations', 'turns', 'drafts'];
 /** @param {import('idb').IDBPDatabase} db */
 function createStores(db) {
   for (const name of stores) {
-    if (db.objectStoreNames.contains(name)) continue;
     const store = db.createObjectStore(name, { keyPath: 'id' });
     if (name !== 'conversations') store.createIndex('conversation', 'conversation');
-  }
-}
-
-/** @param {import('idb').IDBPTransaction<unknown, StoreName[], any>} transaction @returns {Rows} */
-const rowsOf = (transaction) => ({
-  get: (store, id) => transaction.objectStore(store).get(id),
-  all: (store) => transaction.objectStore(store).getAll(),
-  of: (store, conversation) =>
-    transaction.objectStore(store).index('conversation').getAll(conversation),
-  put: async (store, record) => transaction.objectStore(store).put?.(record),
-  delete: async (store, id) => transaction.objectStore(store).delete?.(id),
-});
-
-/**
- * On iOS, the process that serves a connection may be ended while the page is in the background, often without a `close` event.
- * @param {unknown} error
- */
-const isConnectionLost = (error) =>
-  ['InvalidStateError', 'UnknownError'].includes(/** @type {Error} */ (error)?.name);
-
-/**
- * @template T
- * @param {import('idb').IDBPDatabase} db
- * @param {'readonly' | 'readwrite'} mode
- * @param {'strict' | 'relaxed'} durability
- * @param {(rows: Rows) => Promise<T>} work
- * @returns {Promise<T>}
- */
-async function runOnce(db, mode, durability, work) {
-  const transaction = db.transaction(stores, mode, { durability });
-  // `done` has the reason why a transaction failed, such as a full disk
-  const done = transaction.done.then(
-    () => undefined,
-    (reason) => ({ reason }),
-  );
-  try {
-    const result = await work(rowsOf(/** @type {any} */ (transaction)));
-    const failure = await done;
-    if (failure) throw failure.reason;
-    return result;
-  } catch (error) {
-    try {
-      transaction.abort();
-    } catch {
-      // it has ended
-    }
-    const failure = await done;
-    const isPlain = !failure?.reason || failure.reason.name === 'AbortError';
-    throw isPlain ? error : failure.reason;
   }
 }
 
@@ -87,28 +37,25 @@ async function runOnce(db, mode, durability, work) {
  * @returns {Promise<Database>}
  */
 export async function openDatabase(name) {
-  const held = new Connection(name, SCHEMA_VERSION, createStores);
-  await held.open();
+  const connection = connectionTo(name, SCHEMA_VERSION, createStores);
+  await connection.open();
   return {
     kind: 'indexeddb',
-    async run(mode, work, isStrict = false) {
-      const durability = isStrict ? 'strict' : 'relaxed';
-      const connection = await held.open();
-      try {
-        return await runOnce(connection, mode, durability, work);
-      } catch (error) {
-        if (!isConnectionLost(error)) throw error;
-        // the transaction stored nothing
-        if ((await held.current()) === connection) held.forget();
-        connection.close();
-        return runOnce(await held.open(), mode, durability, work);
-      }
-    },
-    async close() {
-      const db = await held.current();
-      held.forget();
-      db?.close();
-    },
+    run: (mode, work, isStrict) =>
+      connection.run(
+        stores,
+        mode,
+        (store) =>
+          work({
+            get: (name, id) => store(name).get(id),
+            all: (name) => store(name).getAll(),
+            of: (name, conversation) => store(name).index('conversation').getAll(conversation),
+            put: (name, record) => store(name).put(record),
+            delete: (name, id) => store(name).delete(id),
+          }),
+        isStrict,
+      ),
+    close: () => connection.close(),
   };
 }
 

@@ -10,7 +10,7 @@ import { current, redraw, state, untilAnswered } from './conversation.js';
 import { note } from './developer.js';
 import { byId } from './dom.js';
 import { enterForgotten, strikeForgotten } from './journal.js';
-import { removeState } from './kv_states.js';
+import { removeStates } from './kv_states.js';
 import { showNotice } from './notice.js';
 import { titleOf } from './records.js';
 import { keepState } from './saved_visits.js';
@@ -75,7 +75,7 @@ async function change(about, question) {
   redraw(question.parent);
   articles.get(question)?.querySelector('button')?.focus();
   log.dispatchEvent(new CustomEvent('memory'));
-  await removeState(about.id).catch(() => {}); // no storage is available
+  await removeStates(about.id).catch(() => {}); // no storage is available
   await untilAnswered(); // a new question reads it, and a running answer is not complete yet
   if (!find(state().tree, question.id)) return;
   await readAgain(about).catch((error) => {

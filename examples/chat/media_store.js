@@ -2,8 +2,8 @@
 // is stored once, regardless of the number of messages that contain it.
 
 import { attachedMedia, held, USED } from './attachments.js';
+import { connectionTo } from './connection.js';
 import { keepValue } from './local_storage.js';
-import { Connection } from './open_in_time.js';
 import { settings } from './settings.js';
 
 /** @typedef {import('./attachments.js').Medium} Medium */
@@ -17,10 +17,9 @@ const STORE = 'media';
 /** An unused medium is kept for this time, because another tab may be about to send it. */
 const UNUSED_MS = 24 * 3600e3;
 
-const connection = new Connection(NAME, 1, (db) => {
+const { open } = connectionTo(NAME, 1, (db) => {
   db.createObjectStore(STORE, { keyPath: 'id' });
 });
-const open = () => connection.open();
 
 /** @param {Medium} medium @param {Blob | string} content */
 export async function keepMedium({ id, kind, name, type }, content) {

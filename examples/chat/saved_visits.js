@@ -5,18 +5,9 @@
 import { WickError } from 'wick-llm';
 import { note } from './developer.js';
 import { formatBytes } from './dom.js';
-import {
-  fits,
-  keepBytes,
-  readState,
-  removeState,
-  removeStates,
-  sizeOfStates,
-} from './kv_states.js';
+import { fits, keepBytes, readState, removeStates } from './kv_states.js';
 import { settings } from './settings.js';
 import { listenToAll } from './tabs.js';
-
-export { sizeOfStates };
 
 /** @typedef {import('wick-llm').Engine} Engine */
 /** @typedef {import('wick-llm').ChatMessage} ChatMessage */
@@ -24,12 +15,11 @@ export { sizeOfStates };
 /** The priority: below a user's question, because this work is for later ones. */
 const PRIORITY = -10;
 
-/** @param {unknown} error @returns {string} */
-const inWords = (error) =>
-  error instanceof WickError ? `${error.code}: ${error.message}` : String(error);
-
-/** @param {unknown} error */
-const isClosed = (error) => error instanceof WickError && error.code === 'CLOSED';
+/** @param {unknown} error @returns {string} an empty string if the engine was closed, for example for another model */
+function inWords(error) {
+  if (!(error instanceof WickError)) return String(error);
+  return error.code === 'CLOSED' ? '' : `${error.code}: ${error.message}`;
+}
 
 // ---- resuming ----
 
@@ -81,7 +71,7 @@ function takeUpSoon() {
   known.add(id);
   taking = taking
     .then(() => takeUp(own, id))
-    .catch((error) => (isClosed(error) ? '' : inWords(error)))
+    .catch(inWords)
     .then((words) => void (words && note('Last visit', words)));
 }
 
@@ -153,8 +143,7 @@ export async function keepState(own, id, messages) {
   while (next && settings.remember) {
     const one = next;
     next = undefined;
-    // another model may have been loaded in the meantime
-    const words = await keepOnce(one).catch((error) => (isClosed(error) ? '' : inWords(error)));
+    const words = await keepOnce(one).catch(inWords);
     if (words) note('Next visit', words); // its session is closed, so the panel is drawn without it
   }
   isKeeping = false;
@@ -169,5 +158,5 @@ export async function forget() {
 }
 
 listenToAll(({ kind, conversation: id }) => {
-  if (kind === 'gone') removeState(id).catch(() => {});
+  if (kind === 'gone') removeStates(id).catch(() => {});
 });

@@ -4,11 +4,12 @@
 import { byId, formatBytes, makeButton } from './dom.js';
 import { isInstalled, isSafari } from './host.js';
 import { keptModels, listKept } from './kept_models.js';
+import { sizeOfStates } from './kv_states.js';
 import { current } from './loader.js';
 import { keepValue } from './local_storage.js';
 import { showNotice } from './notice.js';
 import { keyOf } from './requested_model.js';
-import { forget, sizeOfStates } from './saved_visits.js';
+import { forget } from './saved_visits.js';
 import { keeper } from './write_queue.js';
 
 /** The user is warned if fewer bytes are free. */
@@ -57,51 +58,46 @@ addEventListener('appinstalled', () => {
 
 // ---- data that can be deleted ----
 
-/** @returns {Promise<HTMLElement[]>} */
-async function stateButtons() {
-  const { bytes } = await sizeOfStates();
-  if (bytes === 0) return [];
-  return [freeing(`the saved states of conversations (${formatBytes(bytes)})`, forget)];
+/** Something to delete, and its size in bytes, or 0. @typedef {[what: string, bytes: number, free: () => Promise<unknown>]} Way */
+
+/** @returns {Promise<Way[]>} */
+async function savedStates() {
+  const bytes = await sizeOfStates();
+  return bytes === 0 ? [] : [['the saved states of conversations', bytes, forget]];
 }
 
-/** @returns {Promise<HTMLElement[]>} */
-async function deletedButtons() {
+/** @returns {Promise<Way[]>} */
+async function deletedConversations() {
   const deleted = (await keeper.store.list()).filter((one) => one.deleted > 0);
   if (deleted.length === 0) return [];
   const ids = deleted.map(({ id }) => id);
   const what = ids.length === 1 ? 'a deleted conversation' : `${ids.length} deleted conversations`;
-  return [freeing(what, () => keeper.store.remove(ids))];
+  return [[what, 0, () => keeper.store.remove(ids)]];
 }
 
-/** Lists deleted books, and saved states of the others, the largest first. @returns {Promise<HTMLElement[]>} */
-async function bookButtons() {
+/** Lists deleted books, and saved states of the others, the largest first. @returns {Promise<Way[]>} */
+async function unneededBooks() {
   const store = await import('./book_store.js');
   const { books, readings } = await store.listBooks();
   const known = new Map(books.map((book) => [book.id, book]));
   const isGone = (/** @type {string} */ id) => known.get(id)?.deleted !== 0;
   const gone = books.filter(({ id }) => isGone(id)).map(({ id }) => id);
-  const size = readings.reduce((sum, one) => sum + (isGone(one.book) ? one.size : 0), 0);
+  const bytes = readings.reduce((sum, one) => sum + (isGone(one.book) ? one.size : 0), 0);
   const what = gone.length === 1 ? 'a deleted book' : `${gone.length} deleted books`;
-  const others = readings.filter(({ book }) => !isGone(book)).sort((a, b) => b.size - a.size);
-  return [
-    ...(gone.length > 0
-      ? [freeing(`${what} (${formatBytes(size)})`, () => store.removeBooks(gone))]
-      : []),
-    ...others
-      .slice(0, BOOKS_MAX)
-      .map(({ key, book, size: own }) =>
-        freeing(`the saved state of “${known.get(book)?.title}” (${formatBytes(own)})`, () =>
-          store.removeReading(key),
-        ),
-      ),
-  ];
+  const states = readings.filter(({ book }) => !isGone(book)).sort((a, b) => b.size - a.size);
+  /** @type {Way[]} */
+  const others = states
+    .slice(0, BOOKS_MAX)
+    .map(({ key, book, size }) => [
+      `the saved state of “${known.get(book)?.title}”`,
+      size,
+      () => store.removeReading(key),
+    ]);
+  return gone.length > 0 ? [[what, bytes, () => store.removeBooks(gone)], ...others] : others;
 }
 
-/**
- * Lists the models that are not in use, the least recently used first.
- * @returns {Promise<HTMLElement[]>}
- */
-async function modelButtons() {
+/** Lists the models that are not in use, the least recently used first. @returns {Promise<Way[]>} */
+async function unusedModels() {
   const store = await keptModels();
   const inUse = current().loaded;
   const key = inUse ? keyOf(inUse) : '';
@@ -111,14 +107,13 @@ async function modelButtons() {
   return others
     .reverse()
     .slice(0, MODELS_MAX)
-    .map(({ id, name, storedBytes }) =>
-      freeing(`${name} (${formatBytes(storedBytes)})`, async () => store?.delete(id)),
-    );
+    .map(({ id, name, storedBytes }) => [name, storedBytes, async () => store?.delete(id)]);
 }
 
-/** @param {string} what @param {() => Promise<unknown>} free */
-function freeing(what, free) {
-  const button = makeButton(`Delete: ${what}`, async () => {
+/** @param {Way} way */
+function freeing([what, bytes, free]) {
+  const text = `Delete: ${what}${bytes > 0 ? ` (${formatBytes(bytes)})` : ''}`;
+  const button = makeButton(text, async () => {
     button.disabled = true;
     await free().catch(() => {});
     button.remove();
@@ -132,10 +127,13 @@ function freeing(what, free) {
  * @returns {Promise<boolean>} whether anything was deleted
  */
 export async function makeRoom() {
-  const { bytes } = await sizeOfStates().catch(() => ({ bytes: 0 }));
+  const bytes = await sizeOfStates().catch(() => 0);
   if (bytes > 0) await forget();
   return bytes > 0;
 }
+
+/** @param {unknown} error @returns {boolean} whether the storage is full */
+export const isFull = (error) => /** @type {Error} */ (error)?.name === 'QuotaExceededError';
 
 /**
  * Stores something. If storage is full, data that can be recomputed is deleted first.
@@ -143,22 +141,17 @@ export async function makeRoom() {
  */
 export const withRoom = (keep) =>
   keep().catch(async (error) => {
-    if (error.name !== 'QuotaExceededError' || !(await makeRoom())) throw error;
+    if (!isFull(error) || !(await makeRoom())) throw error;
     await keep();
   });
 
 /** @param {string} text describes the data that does not fit @param {HTMLElement[]} [ways] buttons that free space */
-export const offerRoom = (text, ways) => show(text, ways);
-
-/** @param {string} text @param {HTMLElement[]} [ways] */
-async function show(text, ways = []) {
-  const found = await Promise.allSettled([
-    deletedButtons(),
-    modelButtons(),
-    stateButtons(),
-    bookButtons(),
-  ]);
-  const buttons = found.flatMap((one) => (one.status === 'fulfilled' ? one.value : []));
+export async function offerRoom(text, ways = []) {
+  const all = [deletedConversations, unusedModels, savedStates, unneededBooks];
+  const found = await Promise.allSettled(all.map((find) => find()));
+  const buttons = found.flatMap((one) =>
+    one.status === 'fulfilled' ? one.value.map(freeing) : [],
+  );
   const again = makeButton('Try again', () => keeper.retry());
   const list = makeButton('Conversations', () => byId('open-list').click());
   byId('room-text').textContent = text;
@@ -178,16 +171,15 @@ async function onTrouble(error) {
     box.hidden = true;
     return;
   }
-  const isFull = name === 'QuotaExceededError';
-  if (isFull && (await makeRoom())) {
+  if (isFull(error) && (await makeRoom())) {
     trouble = undefined;
     keeper.retry();
     return;
   }
-  const why = isFull
+  const why = isFull(error)
     ? "This browser's storage is full"
     : `This browser could not store it (${error})`;
-  show(
+  offerRoom(
     `${why}: your last changes exist only in this page, until you close it. Delete something, or export what you need.`,
   );
 }
@@ -199,7 +191,9 @@ export async function checkRoom() {
   const free = quota - usage;
   const isLittle = quota > 0 && (free < FREE_BYTES_MIN || free < quota * FREE_SHARE_MIN);
   if (isLittle) {
-    await show(`Storage is nearly full: ${formatBytes(free)} of ${formatBytes(quota)} are free.`);
+    await offerRoom(
+      `Storage is nearly full: ${formatBytes(free)} of ${formatBytes(quota)} are free.`,
+    );
   } else {
     box.hidden = true;
   }
