@@ -594,16 +594,13 @@ export function openNew(known, isInstead = false) {
   log.dataset.conversation = chat.about.id;
 }
 
-/**
- * Opens the conversation in the URL, or the latest one.
- * @param {string} [taken] the conversation that an earlier page passed on
- */
-export async function restore(taken) {
+/** Opens the conversation in the URL, or the latest one. */
+export async function restore() {
   const asked = location.hash.slice(1);
   const isFirst = true;
   if (asked !== '' && (await openConversation(asked, { isFirst }))) return;
   const { store } = keeper;
-  const all = asked === '' || taken ? await store.list().catch(() => []) : [];
+  const all = asked === '' ? await store.list().catch(() => []) : [];
   const [last] = all.filter(({ deleted }) => deleted === 0).sort((a, b) => b.changed - a.changed);
   if (last && (await openConversation(last.id, { isFirst }))) return;
   const kept = asked === '' ? undefined : await store.open(asked).catch(() => undefined);

@@ -12,7 +12,7 @@ import { byId } from './dom.js';
 import { enterForgotten, strikeForgotten } from './journal.js';
 import { removeStates } from './kv_states.js';
 import { showNotice } from './notice.js';
-import { titleOf } from './records.js';
+import { erase as eraseTurn, titleOf } from './records.js';
 import { keepState } from './saved_visits.js';
 import { toolsOfPrompt } from './settings.js';
 import { articles } from './shown_branch.js';
@@ -136,12 +136,7 @@ export async function bringBack(question, about) {
  */
 export async function erase(question, about, at) {
   for (const one of [question, ...question.children]) {
-    if (one !== question && one.role === 'user') continue;
-    one.content = '';
-    for (const name of /** @type {const} */ ([
-      ...['system', 'facts', 'reasoning', 'rounds', 'fork', 'media'],
-    ]))
-      delete one[name];
+    if (one === question || one.role === 'assistant') eraseTurn(one);
   }
   redraw(question.parent);
   log.focus({ preventScroll: true });

@@ -12,15 +12,6 @@ import { keeper } from './write_queue.js';
 
 const NAME = 'wick-chat';
 
-/** @returns {Storage | undefined} undefined if the browser does not store anything */
-function localStore() {
-  try {
-    return localStorage;
-  } catch {
-    return undefined;
-  }
-}
-
 const TIDIED = 'wick-chat-tidied';
 const DAY_MS = 24 * 60 * 60 * 1000;
 
@@ -45,10 +36,7 @@ async function takeUp(store) {
 
 const openDisk = async () => new Store(await openDatabase(NAME), tell);
 
-/**
- * @returns {Promise<{problem?: unknown, taken?: string}>} the reason why nothing is stored,
- * although it should be; and the conversation that was taken over from an earlier page
- */
+/** @returns {Promise<{problem?: unknown}>} the reason why nothing is stored, although it should be */
 export async function openStore() {
   if (!settings.remember) {
     keeper.use(new Store(openMemory(), tellHere));
@@ -58,9 +46,8 @@ export async function openStore() {
     const store = await openDisk();
     await takeUp(store).catch(() => {}); // if storage is full, the input stays in the journal
     keeper.use(store);
-    removeOld(store).catch(() => {});
-    // if the storage is full, the next visit tries again
-    return { taken: await store.takeOver(localStore()).catch(() => undefined) };
+    removeOld(store).catch(() => {}); // if the storage is full, the next visit tries again
+    return {};
   } catch (problem) {
     keeper.use(new Store(openMemory(), tellHere));
     return { problem };

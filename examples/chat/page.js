@@ -285,7 +285,7 @@ async function loadFirst() {
 
 /** Settles when a conversation is open. */
 const opening = openStore().then(async (found) => {
-  await conversation.restore(found.taken);
+  await conversation.restore();
   return found;
 });
 /** The early load of the built-in model on a first visit, when no other model can have been requested. */

@@ -53,19 +53,21 @@ export const newId = () =>
   globalThis.crypto?.randomUUID?.() ??
   Array.from(crypto.getRandomValues(new Uint32Array(4)), (one) => one.toString(36)).join('-');
 
-/** @param {Turn} turn that was forgotten permanently @returns {Turn} an empty turn in its position */
-export function erased({
-  system,
-  facts,
-  fork,
-  fold,
-  reasoning,
-  reasoningMs,
-  rounds,
-  media,
-  ...place
-}) {
-  return { ...place, content: '' };
+/** The parts of a turn that are erased with its text. */
+const ERASED = /** @type {const} */ ([
+  ...['system', 'facts', 'fork', 'fold', 'reasoning', 'reasoningMs', 'rounds', 'media'],
+]);
+
+/**
+ * Empties a turn that was forgotten permanently. It keeps its position.
+ * @template {Pick<Turn, 'content' | typeof ERASED[number]>} T
+ * @param {T} turn which is changed
+ * @returns {T}
+ */
+export function erase(turn) {
+  turn.content = '';
+  for (const name of ERASED) delete turn[name];
+  return turn;
 }
 
 /** @param {Partial<Conversation>} [known] @returns {Conversation} */
@@ -99,20 +101,22 @@ export function titleOf(text) {
 const timeOf = (value) =>
   typeof value === 'number' && value >= 0 && value <= NUMBER_MAX ? value : undefined;
 
-/** @param {unknown} value @returns {string | undefined} */
-const textOf = (value) => (typeof value === 'string' ? value : undefined);
+/** @param {unknown} value @returns {string | undefined} undefined if it is empty */
+const textOf = (value) => (typeof value === 'string' && value !== '' ? value : undefined);
+
+/** @template {object} T @param {T} fields @returns {T} the fields that are defined */
+const defined = (fields) =>
+  /** @type {T} */ (
+    Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined))
+  );
 
 /** @param {any} model @returns {ModelName | undefined} */
 function modelOf(model) {
-  const [name, url, kept] = [model?.name, model?.url, model?.kept].map(textOf);
+  const [name, url, kept, mmproj] = ['name', 'url', 'kept', 'mmproj'].map((field) =>
+    textOf(model?.[field]),
+  );
   if (name === undefined) return undefined;
-  const mmproj = model.mmproj === true || textOf(model.mmproj);
-  return {
-    name,
-    ...(url !== undefined && { url }),
-    ...(kept !== undefined && { kept }),
-    ...(mmproj && { mmproj }),
-  };
+  return defined({ name, url, kept, mmproj: model.mmproj === true || mmproj });
 }
 
 /** The maximum number of attachments, which is above the page's own limit. */
@@ -146,13 +150,13 @@ function mediaFrom(list) {
 }
 
 /**
- * Converts a list of unknown origin to turns. A parent must come before its children.
+ * Converts a list of unknown origin to turns with new ids. A parent must come before its children.
  * @param {any[]} list each with its own `id` and the `parent`'s
  * @param {string} conversation
- * @param {(id: string) => string} idFor
- * @returns {Turn[] | undefined} undefined if it is not a conversation
+ * @returns {Map<unknown, Turn> | undefined} the turns by their ids in the list; undefined if it is
+ * not a conversation
  */
-function turnsOf(list, conversation, idFor) {
+function turnsOf(list, conversation) {
   /** @type {Map<unknown, Turn>} */
   const known = new Map();
   const now = Date.now();
@@ -161,15 +165,10 @@ function turnsOf(list, conversation, idFor) {
     const parent = known.get(one?.parent);
     if (!isTurn || typeof one.id !== 'string' || known.has(one.id)) return undefined;
     if (!parent && one.parent !== '') return undefined;
-    const system = textOf(one.system);
-    const facts = textOf(one.facts);
+    const isQuestion = one.role === 'user';
     const reasoning = textOf(one.reasoning);
-    const fold = textOf(one.fold);
-    const reasoningMs = timeOf(one.reasoningMs);
-    const rounds = one.role === 'assistant' ? roundsFrom(one.rounds) : undefined;
-    const media = one.role === 'user' ? mediaFrom(one.media) : undefined;
     known.set(one.id, {
-      id: idFor(one.id),
+      id: newId(),
       version: RECORD_VERSION,
       conversation,
       parent: parent?.id ?? '',
@@ -177,74 +176,51 @@ function turnsOf(list, conversation, idFor) {
       content: one.content,
       state: ['stopped', 'length'].includes(one.state) ? one.state : 'whole',
       created: timeOf(one.created) ?? now + index,
-      ...(system && { system }),
-      ...(facts && { facts }),
-      ...(reasoning && { reasoning, ...(reasoningMs !== undefined && { reasoningMs }) }),
-      ...(rounds && { rounds }),
-      ...(media && { media }),
-      ...(one.isStart === true && { isStart: true, ...(fold && { fold }) }),
-      ...(one.role === 'user' && timeOf(one.forgotten) && { forgotten: one.forgotten }),
+      ...defined({
+        system: textOf(one.system),
+        facts: textOf(one.facts),
+        reasoning,
+        reasoningMs: reasoning === undefined ? undefined : timeOf(one.reasoningMs),
+        rounds: isQuestion ? undefined : roundsFrom(one.rounds),
+        media: isQuestion ? mediaFrom(one.media) : undefined,
+        isStart: one.isStart === true || undefined,
+        fold: one.isStart === true ? textOf(one.fold) : undefined,
+        forgotten: (isQuestion && timeOf(one.forgotten)) || undefined,
+      }),
     });
   }
   for (const one of list) {
     const [turn, shown] = [known.get(one.id), known.get(one.shown)];
     if (turn && shown?.parent === turn.id) turn.shown = shown.id;
   }
-  return [...known.values()];
+  return known;
 }
 
 /**
  * Converts an imported conversation, with new ids so that existing conversations are not replaced.
  * @param {any} found
- * @param {string} [base] the id prefix; random by default
  * @returns {Whole | undefined} undefined if it is not a record
  */
-export function wholeFrom(found, base) {
-  const { conversation: about = {}, turns: list } = found ?? {};
+export function wholeFrom(found) {
+  const list = found?.turns;
+  const about = found?.conversation ?? {};
   if (!Array.isArray(list) || list.length === 0 || list.length > TURNS_MAX) return undefined;
-  const id = base ?? newId();
-  /** @type {Map<string, string>} */
-  const ids = new Map();
-  const idFor = (/** @type {string} */ one) => {
-    const made = ids.get(one) ?? (base ? `${base}-${ids.size}` : newId());
-    ids.set(one, made);
-    return made;
-  };
-  const turns = turnsOf(list, id, idFor);
-  if (!turns) return undefined;
+  const id = newId();
+  const known = turnsOf(list, id);
+  if (!known) return undefined;
+  const turns = [...known.values()];
   const first = turns.find(({ role }) => role === 'user')?.content ?? '';
-  const model = modelOf(about?.model);
-  const shown = typeof about?.shown === 'string' ? ids.get(about.shown) : undefined;
-  const isObject = typeof about?.settings === 'object' && about.settings !== null;
   const conversation = newConversation({
     id,
-    title: titleOf(textOf(about?.title) ?? first),
-    created: timeOf(about?.created) ?? turns[0].created,
-    changed: timeOf(about?.changed) ?? Date.now(),
-    isPinned: about?.isPinned === true,
-    ...(model && { model }),
-    ...(isObject && { settings: { ...about.settings } }),
-    ...(shown && { shown }),
+    title: titleOf(textOf(about.title) ?? first),
+    created: timeOf(about.created) ?? turns[0].created,
+    changed: timeOf(about.changed) ?? Date.now(),
+    isPinned: about.isPinned === true,
+    ...defined({
+      model: modelOf(about.model),
+      settings: about.settings instanceof Object ? { ...about.settings } : undefined,
+      shown: known.get(about.shown)?.id,
+    }),
   });
   return { conversation, turns };
-}
-
-/**
- * Converts the only conversation of earlier versions of the page: a list, in which `parent` is an
- * index, or -1 for the beginning.
- * @param {unknown} list
- * @param {string} base the prefix of its ids
- * @returns {Whole | undefined} undefined if it is not a record
- */
-export function wholeFromList(list, base) {
-  if (!Array.isArray(list)) return undefined;
-  /** @type {Map<number, string>} */
-  const shown = new Map();
-  const turns = list.map((one, index) => {
-    const parent = one?.parent ?? index - 1;
-    if (one?.isShown !== false) shown.set(parent, String(index));
-    return { ...one, id: String(index), parent: parent === -1 ? '' : String(parent) };
-  });
-  const withShown = turns.map((one, index) => ({ ...one, shown: shown.get(index) }));
-  return wholeFrom({ conversation: { shown: shown.get(-1) }, turns: withShown }, base);
 }

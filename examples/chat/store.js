@@ -2,7 +2,7 @@
 // that tabs that write at the same time do not overwrite each other's changes. A record is changed
 // by reading and writing it in one transaction.
 
-import { erased, RECORD_VERSION, wholeFromList } from './records.js';
+import { erase, RECORD_VERSION } from './records.js';
 
 /** @typedef {import('./database.js').Database} Database */
 /** @typedef {import('./records.js').Conversation} Conversation */
@@ -11,8 +11,6 @@ import { erased, RECORD_VERSION, wholeFromList } from './records.js';
 /** @typedef {import('./records.js').Whole} Whole */
 /** @typedef {import('./tabs.js').News} News */
 
-/** The key used by earlier versions of the page, which had a single conversation. */
-const FORMER = 'wick-chat-conversation';
 const KEPT_AFTER_DELETION_MS = 30 * 24 * 60 * 60 * 1000;
 
 /** @param {{version?: number} | undefined} record @returns {boolean} */
@@ -175,7 +173,7 @@ export class Store {
       for (const one of turns) {
         const isAnswer = one.role === 'assistant' && ids.has(one.parent);
         if (!isAnswer && !ids.has(one.id)) continue;
-        await rows.put('turns', erased(one));
+        await rows.put('turns', erase(one));
         changed.push(one.id);
       }
     });
@@ -271,37 +269,4 @@ export class Store {
     for (const id of new Set(turns.filter(isOld).map(({ conversation }) => conversation)))
       await this.erase(id, isOld);
   }
-
-  /**
-   * Takes over the only conversation of an earlier version of the page.
-   * @param {Storage | undefined} storage
-   * @returns {Promise<string | undefined>} its id, if there was one
-   */
-  async takeOver(storage) {
-    const text = storage?.getItem(FORMER);
-    if (!text) return undefined;
-    // the same text has the same ids, so it is imported only once, regardless of interruptions
-    const whole = wholeFromList(parse(text), `former-${hashOf(text)}`);
-    if (whole) await this.takeIn(whole);
-    if (whole && storage?.getItem(FORMER) === text) storage.removeItem(FORMER);
-    return whole?.conversation.id;
-  }
-}
-
-/** @param {string} text @returns {unknown} */
-function parse(text) {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}
-
-/** @param {string} text @returns {string} FNV-1a, 32 bits, and the length */
-function hashOf(text) {
-  let hash = 0x811c9dc5;
-  for (let index = 0; index < text.length; index++) {
-    hash = Math.imul(hash ^ text.charCodeAt(index), 0x01000193) >>> 0;
-  }
-  return `${hash.toString(16)}-${text.length}`;
 }

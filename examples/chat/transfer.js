@@ -4,7 +4,7 @@
 
 import { asText } from './attachments.js';
 import { fenceFor } from './blocks.js';
-import { erased, wholeFrom } from './records.js';
+import { erase, wholeFrom } from './records.js';
 import { allAfter, fromTurns, isForgotten, shownAfter } from './tree.js';
 
 /** @typedef {import('./records.js').Whole} Whole */
@@ -35,7 +35,7 @@ function withoutForgotten({ conversation, turns }) {
       .filter(isForgotten)
       .map(({ id }) => id),
   );
-  return { conversation, turns: turns.map((one) => (gone.has(one.id) ? erased(one) : one)) };
+  return { conversation, turns: turns.map((one) => (gone.has(one.id) ? erase({ ...one }) : one)) };
 }
 
 /** @param {string} text @param {string} kind @returns {string[]} lines of a block that the text cannot close */
@@ -169,7 +169,7 @@ function fromMarkdown(text) {
     ...{ id: String(index), parent: index === 0 ? '' : String(index - 1), created: now + index },
     ...said,
   }));
-  return wholeFrom({ conversation: { title: title || undefined }, turns });
+  return wholeFrom({ conversation: { title }, turns });
 }
 
 /** @param {string} _ @param {string} slashes @param {string} rest */

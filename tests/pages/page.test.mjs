@@ -140,10 +140,11 @@ test('on a narrow phone: headings, code, wide tables, endless words, right-to-le
     { role: 'user', content: 'שלום' },
     { role: 'assistant', content: 'مرحبا\n\n```\ncode\n```' },
   ];
-  await page.evaluate(
-    `localStorage.setItem('wick-chat-conversation', ${JSON.stringify(JSON.stringify(said))})`,
-  );
-  await page.reload();
+  const turns = said.map((one, index) => ({ ...one, id: `${index}`, parent: `${index - 1}` }));
+  turns[0].parent = '';
+  const conversations = [{ turns }];
+  const buffer = Buffer.from(JSON.stringify({ format: 'wick-chat', version: 1, conversations }));
+  await page.setInputFiles('#import-file', { name: 'a.json', mimeType: '', buffer });
   await page.locator('.message').nth(3).waitFor();
   await takePicture(page, 'phone-content');
   assert.ok(
