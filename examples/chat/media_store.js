@@ -70,11 +70,11 @@ export async function tidy(store, unusedMs = UNUSED_MS) {
 /**
  * Called when the user has changed whether data is stored.
  * @param {import('./store.js').Store} store the new store
- * @param {Awaited<ReturnType<import('./store.js').Store['everything']>>} before the records of the
- * old store, of which those of other conversations stay on disk
+ * @param {Awaited<ReturnType<import('./store.js').Store['everything']>>} left the records that stay
+ * in the old store
  */
-export async function followSetting(store, before) {
-  const { conversations, turns, drafts } = await store.everything();
+export async function followSetting(store, left) {
+  const { turns, drafts } = await store.everything();
   const all = [...turns, ...drafts, { media: attachedMedia() }];
   const media = all.flatMap((one) => one.media ?? []);
   if (settings.remember) {
@@ -85,13 +85,8 @@ export async function followSetting(store, before) {
     return;
   }
   await hold(media);
-  const isLeft = (/** @type {{conversation: string}} */ one) =>
-    !conversations.some(({ id }) => id === one.conversation);
-  const left = usedIn({
-    turns: before.turns.filter(isLeft),
-    drafts: before.drafts.filter(isLeft),
-  });
+  const used = usedIn(left);
   const db = await open();
   for (const id of await db.getAllKeys(STORE))
-    if (!left.has(String(id))) await db.delete(STORE, id);
+    if (!used.has(String(id))) await db.delete(STORE, id);
 }

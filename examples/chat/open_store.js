@@ -3,11 +3,11 @@
 
 import { loadMedia, wasUsed } from './attachments.js';
 import { openDatabase, openMemory } from './database.js';
-import { enteredKeys } from './journal.js';
+import { takeUp } from './journal.js';
 import { keepValue, readValue } from './local_storage.js';
 import { settings } from './settings.js';
 import { Store } from './store.js';
-import { isOpenElsewhere, tell, tellHere } from './tabs.js';
+import { tell, tellHere } from './tabs.js';
 import { keeper } from './write_queue.js';
 
 const NAME = 'wick-chat';
@@ -27,42 +27,49 @@ async function removeOld(store) {
   keepValue(TIDIED, String(Date.now()));
 }
 
-/** @param {Store} store the store to which the journal's entries are written */
-async function takeUp(store) {
-  const keys = enteredKeys();
-  if (keys.length > 0)
-    await (await import('./orphaned_drafts.js')).takeUp(store, keys, isOpenElsewhere);
-}
+const openMemoryStore = () => new Store(openMemory(), tellHere);
 
-const openDisk = async () => new Store(await openDatabase(NAME), tell);
+/** Opens the store that the user has chosen. */
+const openChosen = async () =>
+  settings.remember ? new Store(await openDatabase(NAME), tell) : openMemoryStore();
 
 /** @returns {Promise<{problem?: unknown}>} the reason why nothing is stored, although it should be */
 export async function openStore() {
   if (!settings.remember) {
-    keeper.use(new Store(openMemory(), tellHere));
+    keeper.use(openMemoryStore());
     return {};
   }
   try {
-    const store = await openDisk();
+    const store = await openChosen();
     await takeUp(store).catch(() => {}); // if storage is full, the input stays in the journal
     keeper.use(store);
     removeOld(store).catch(() => {}); // if the storage is full, the next visit tries again
     return {};
   } catch (problem) {
-    keeper.use(new Store(openMemory(), tellHere));
+    keeper.use(openMemoryStore());
     return { problem };
   }
 }
 
-/** Applies the setting. @param {string} open the open conversation */
+/**
+ * Applies the setting: all conversations are moved from memory to disk, or only the open one from
+ * disk to memory.
+ * @param {string} open its id
+ */
 export async function followSetting(open) {
   const { store } = keeper;
   if (settings.remember === (store.kind === 'indexeddb')) return;
-  const { moveToDisk, moveToMemory } = await import('./store_move.js');
   await keeper.untilIdle();
-  const before = await store.everything();
-  const next = settings.remember ? await openDisk() : new Store(openMemory(), tellHere);
-  await (settings.remember ? moveToDisk(store, next) : moveToMemory(store, next, open));
+  const { conversations, turns } = await store.everything();
+  const next = await openChosen();
+  for (const conversation of conversations) {
+    if (!settings.remember && conversation.id !== open) continue;
+    const own = turns.filter((one) => one.conversation === conversation.id);
+    await next.takeIn({ conversation, turns: own });
+  }
+  if (!settings.remember) await store.remove([open]);
+  const left = await store.everything();
+  await store.close();
   keeper.use(next);
-  if (wasUsed()) await (await loadMedia()).followSetting(next, before);
+  if (wasUsed()) await (await loadMedia()).followSetting(next, left);
 }
