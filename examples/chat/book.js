@@ -101,8 +101,7 @@ export function keepFork(fork, path) {
   return before?.session.close().catch(() => {});
 }
 
-/** @type {() => Promise<ReturnType<typeof import('./book_shelf.js').startShelf>>} */
-let shelf = () => Promise.reject(new Error('no shelf yet'));
+const shelf = () => import('./book_shelf.js');
 
 /** Puts documents and books on the shelf, and shows it. @param {File[]} files @returns {Promise<boolean>} false if it could not be loaded */
 export const addBooks = (files) =>
@@ -119,19 +118,15 @@ export const addBooks = (files) =>
 
 const late = () => showNotice('Book support could not be loaded. Check the network connection.');
 
-/**
- * @param {() => {engine?: Engine, book?: string}} now returns the open book and its engine
- * @param {import('./book_shelf.js').Page} page
- */
-export function startBooks(now, page) {
-  shelf = () => import('./book_shelf.js').then((one) => one.startShelf(now, page));
+/** @param {() => {engine?: Engine, book?: string}} now returns the open book and its engine */
+export function startBooks(now) {
   const follow = () => {
     const { book, engine } = now();
     if (book === undefined && !open) return;
     if (book === undefined) return setBook(undefined);
     if (book !== open?.id) setBook(undefined);
     opening = opening
-      .then(() => import('./book_shelf.js'))
+      .then(shelf)
       .then((one) => {
         const isStill = () => now().book === book && now().engine === engine;
         return isStill() && one.openBook(book, engine, isStill);

@@ -1,5 +1,5 @@
 // examples/chat/book_shelf.js — the shelf: the books, how much of each the current model has read,
-// and how much time that saves. It is created when it is first opened.
+// and how much time that saves. This file is loaded when it is first needed.
 
 export { sideBySide } from './book_answers.js';
 export { openBook } from './book_open.js';
@@ -21,32 +21,26 @@ import {
   removeOldBooks,
 } from './book_store.js';
 import { fingerprintOf, measureBook, partsInWords, partsOf } from './book_text.js';
+import { openNew, state } from './conversation.js';
 import { byId, formatBytes, make, makeButton } from './dom.js';
 import { fileNameOf, saveFile } from './file_saver.js';
 import { makeTeller, readText } from './file_text.js';
+import { current } from './loader.js';
 import { keepValue, readValue } from './local_storage.js';
 import { showNotice } from './notice.js';
 import { newId, titleOf } from './records.js';
 import { settings } from './settings.js';
-import { askToPersist, withRoom } from './storage_quota.js';
+import { askToPersist, isFull, withRoom } from './storage_quota.js';
 
 /** @typedef {import('wick-llm').Engine} Engine */
 /** @typedef {import('./book_store.js').Book} Book */
 /** @typedef {import('./book_store.js').Kind} Kind */
-/**
- * @typedef {{openNew: (known: {book: string}) => void, current: () => {loaded?: {name: string}}}}
- * Page the parts of the page that the shelf needs
- */
 /** A question about a book, and its answers. @typedef {{text: string, choices: Record<string, () => unknown>}} Asked */
 
 const KIND = 'wick-chat-book-kind';
 const DRAWN_MS = 80;
 const NONE = 'No books yet.';
 
-/** @type {() => {engine?: Engine}} */
-let now;
-/** @type {Page} */
-let page;
 /** The readings in this tab, by book. @type {Map<string, BookReading>} */
 const readings = new Map();
 /** The open questions, by book. @type {Map<string, Asked>} */
@@ -96,11 +90,12 @@ function say(text, back) {
 }
 
 /** @param {unknown} error */
-function tell(error) {
-  const { name, message } = /** @type {Error} */ (error);
-  const isFull = name === 'QuotaExceededError';
-  say(isFull ? "This browser's storage is full: delete something and try again." : message);
-}
+const tell = (error) =>
+  say(
+    isFull(error)
+      ? "This browser's storage is full: delete something and try again."
+      : /** @type {Error} */ (error).message,
+  );
 
 // ---- drawing ----
 
@@ -109,7 +104,7 @@ let isDue = false;
 let drawn = Promise.resolve();
 
 /** Draws the shelf soon, and only once for several changes at the same time. */
-export function draw() {
+function draw() {
   if (isDue) return;
   isDue = true;
   setTimeout(() => {
@@ -128,7 +123,7 @@ function drawNow() {
 }
 
 async function drawRows() {
-  const { engine } = now();
+  const { engine } = state();
   const fingerprint = await fingerprintOf(engine).catch(() => '');
   const { books, readings: kept } = await listBooks();
   const there = books.filter((one) => one.deleted === 0);
@@ -138,7 +133,7 @@ async function drawRows() {
       others: kept.filter((one) => one.book === book.id && one.fingerprint !== fingerprint),
       reading: readings.get(book.id),
       asked: asked.get(book.id),
-      model: page.current().loaded?.name ?? '',
+      model: current().loaded?.name ?? '',
       actions,
     }),
   );
@@ -205,7 +200,7 @@ function askTooLong(book, tokens, most, size) {
  */
 async function cutUp(book, most, count) {
   answered(book.id);
-  const { engine } = now();
+  const { engine } = state();
   const found = await readBook(book.id);
   if (!engine || !found) return;
   const parts = await partsOf(engine, book.title, found.text, most, count);
@@ -221,7 +216,7 @@ async function cutUp(book, most, count) {
 
 /** Reads a book, or reports why it cannot be read. @param {Book} book @param {boolean} [isSure] @returns {Promise<void>} */
 async function read(book, isSure = false) {
-  const { engine } = now();
+  const { engine } = state();
   if (!engine) return say('No model is loaded yet.');
   if (readings.get(book.id)?.progress.state === 'reading') return;
   answered(book.id);
@@ -247,7 +242,7 @@ function begin(engine, book) {
   const before = readings.get(book.id);
   const isSame = before?.engine === engine && before.progress.state === 'failed';
   if (before && !isSame) before.close();
-  const model = page.current().loaded?.name ?? 'a model';
+  const model = current().loaded?.name ?? 'a model';
   const own = isSame ? before : new BookReading(engine, model, book.id, kind(), draw);
   readings.set(book.id, own);
   draw();
@@ -270,16 +265,15 @@ async function put(title, text, created = Date.now()) {
   return book;
 }
 
+/** @type {import('./book_rows.js').Actions} */
 const actions = {
-  read: (/** @type {Book} */ book) => read(book).catch(tell),
-  pause: (/** @type {Book} */ book) => readings.get(book.id)?.pause(),
-  /** @param {Book} book */
+  read: (book) => read(book).catch(tell),
+  pause: (book) => readings.get(book.id)?.pause(),
   open(book) {
     dialog.close();
-    page.openNew({ book: book.id });
+    openNew({ book: book.id });
     byId('prompt').focus();
   },
-  /** @param {Book} book */
   async remove(book) {
     readings.get(book.id)?.pause();
     answered(book.id);
@@ -289,7 +283,7 @@ const actions = {
       changeBook(book.id, () => ({ deleted: 0 })).catch(tell),
     );
   },
-  save: (/** @type {Book} */ book) => saveBook(book).catch(tell),
+  save: (book) => saveBook(book).catch(tell),
 };
 
 /** @param {Book} book */
@@ -297,7 +291,7 @@ async function saveBook(book) {
   const found = await readBook(book.id);
   if (!found) return;
   const { reading, bytes } =
-    (await readState(keyOf(book.id, await fingerprintOf(now().engine)))) ?? {};
+    (await readState(keyOf(book.id, await fingerprintOf(state().engine)))) ?? {};
   const file = await writeBook(book, found.text, reading && bytes && { reading, bytes });
   await saveFile(`${fileNameOf(titleOf(book.title), 'book')}.wickbook`, file);
   if (!bytes) say('Only its text was exported: this model has not read it.');
@@ -354,7 +348,7 @@ async function takeBook(file) {
   try {
     await withRoom(() => keepReading(reading, bytes));
   } catch (error) {
-    if (/** @type {Error} */ (error).name !== 'QuotaExceededError') throw error;
+    if (!isFull(error)) throw error;
     return `Only the text of “${title}” was imported: this browser's storage has no room for its saved state (${formatBytes(bytes.byteLength)}).`;
   }
   return `“${title}” is signed with your key, so ${model} does not read it again.`;
@@ -369,9 +363,8 @@ async function takeAll(files) {
     try {
       said.push(await take(file));
     } catch (error) {
-      const { name, message } = /** @type {Error} */ (error);
-      const isFull = name === 'QuotaExceededError';
-      said.push(`${file.name}: ${isFull ? "this browser's storage is full" : message}.`);
+      const { message } = /** @type {Error} */ (error);
+      said.push(`${file.name}: ${isFull(error) ? "this browser's storage is full" : message}.`);
     }
   }
   const text = said.filter(Boolean).join(' ');
@@ -381,15 +374,15 @@ async function takeAll(files) {
 
 // ---- the page's side ----
 
-function show() {
+export function show() {
   say('');
   dialog.showModal();
   drawNow().catch(tell);
 }
 
 /** Resumes the readings that a reload has ended. */
-async function goOn() {
-  const { engine } = now();
+export async function goOn() {
+  const { engine } = state();
   const fingerprint = await fingerprintOf(engine);
   const { books } = await listBooks();
   for (const book of books) {
@@ -402,32 +395,24 @@ async function goOn() {
 }
 
 /** @param {File[]} files */
-function add(files) {
+export function add(files) {
   if (!dialog.open) show();
   takeAll(files).catch(tell);
 }
 
-/** @param {typeof now} state @param {Page} needed */
-export function startShelf(state, needed) {
-  const shelf = { show, goOn, add };
-  if (dialog.isConnected) return shelf;
-  now = state;
-  page = needed;
-  document.body.append(dialog);
-  kindField.value = readValue(KIND) === 'q4' ? 'q4' : 'q8';
-  onBooks(draw);
-  byId('log').addEventListener('engine', draw);
-  byId('add-book').addEventListener('click', () => fileField.click());
-  byId('import-key').addEventListener('click', () => keyField.click());
-  byId('export-key').addEventListener('click', () => saveKey().catch(tell));
-  byId('close-books').addEventListener('click', () => dialog.close());
-  fileField.addEventListener('change', () => {
-    const files = [...(fileField.files ?? [])];
-    fileField.value = '';
-    takeAll(files).catch(tell);
-  });
-  keyField.addEventListener('change', () => takeKey().catch(tell));
-  kindField.addEventListener('change', () => keepValue(KIND, kindField.value));
-  removeOldBooks().catch(() => {}); // no storage is available
-  return shelf;
-}
+document.body.append(dialog);
+kindField.value = readValue(KIND) === 'q4' ? 'q4' : 'q8';
+onBooks(draw);
+byId('log').addEventListener('engine', draw);
+byId('add-book').addEventListener('click', () => fileField.click());
+byId('import-key').addEventListener('click', () => keyField.click());
+byId('export-key').addEventListener('click', () => saveKey().catch(tell));
+byId('close-books').addEventListener('click', () => dialog.close());
+fileField.addEventListener('change', () => {
+  const files = [...(fileField.files ?? [])];
+  fileField.value = '';
+  takeAll(files).catch(tell);
+});
+keyField.addEventListener('change', () => takeKey().catch(tell));
+kindField.addEventListener('change', () => keepValue(KIND, kindField.value));
+removeOldBooks().catch(() => {}); // no storage is available

@@ -295,10 +295,7 @@ startAhead({
   say: send,
   known: (said) => (current().loaded?.isBuiltIn ? followingFrom(said) : undefined),
 });
-startBooks(() => ({ engine: conversation.state().engine, book: conversation.current().book }), {
-  openNew: conversation.openNew,
-  current,
-});
+startBooks(() => ({ engine: conversation.state().engine, book: conversation.current().book }));
 startPicker();
 const openShortcuts = () => import('./shortcuts.js').then((one) => one.showShortcuts());
 byId('open-shortcuts').addEventListener('click', openShortcuts);
