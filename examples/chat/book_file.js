@@ -10,6 +10,7 @@
 //   state      of Session.save, head.state.bytes
 
 import { isOwn, sign } from './book_key.js';
+import { beginsWith } from './file_type.js';
 
 /** @typedef {import('./book_store.js').Book} Book */
 /** @typedef {import('./book_store.js').Reading} Reading */
@@ -27,6 +28,8 @@ import { isOwn, sign } from './book_key.js';
 const MAGIC = 'WICKBOOK';
 const VERSION = 1;
 const MARK = 'wick book 1\n';
+/** Everything in front of the text, except for the head and the signature. */
+const FRONT_BYTES = 24;
 const HEAD_BYTES_MAX = 16_384;
 const SIGNATURE_BYTES_MAX = 1024;
 const TEXT_BYTES_MAX = 8e6;
@@ -91,10 +94,7 @@ export async function writeBook(book, text, read) {
 }
 
 /** @param {Blob} file */
-export async function isBook(file) {
-  const start = new Uint8Array(await file.slice(0, MAGIC.length).arrayBuffer());
-  return String.fromCharCode(...start) === MAGIC;
-}
+export const isBook = (file) => beginsWith(file, MAGIC);
 
 const damaged = () => new Error('it is damaged, or not a book from this page');
 
@@ -122,39 +122,7 @@ const isState = (state) =>
   state.ms >= 0 &&
   state.ms < DAY_MS;
 
-/** Reads a file piece by piece, and keeps the position. */
-class Reader {
-  #at = 0;
-
-  /** @param {Blob} file */
-  constructor(file) {
-    this.file = file;
-  }
-
-  /** @param {number} bytes @param {number} most @returns {Blob} */
-  part(bytes, most) {
-    if (bytes > most || this.#at + bytes > this.file.size) throw damaged();
-    this.#at += bytes;
-    return this.file.slice(this.#at - bytes, this.#at);
-  }
-
-  /** @param {number} bytes @param {number} [most] @returns {Promise<Uint8Array<ArrayBuffer>>} */
-  async bytes(bytes, most = bytes) {
-    const read = new Uint8Array(await this.part(bytes, most).arrayBuffer());
-    if (read.byteLength !== bytes) throw damaged();
-    return read;
-  }
-
-  async word() {
-    return new DataView((await this.bytes(4)).buffer).getUint32(0, true);
-  }
-
-  get isAtEnd() {
-    return this.#at === this.file.size;
-  }
-}
-
-/** @param {Uint8Array<ArrayBuffer>} bytes @returns {any} undefined if it is not JSON */
+/** @param {ArrayBuffer} bytes @returns {any} undefined if it is not JSON */
 function jsonOf(bytes) {
   try {
     return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
@@ -164,37 +132,55 @@ function jsonOf(bytes) {
 }
 
 /**
+ * Reads the part in front of the text.
+ * @param {Blob} file
+ * @returns {Promise<{head: Head, headBytes: Uint8Array<ArrayBuffer>, proof: any, textAt: number}>}
+ * `proof` is its signature, if it has one
+ */
+async function readFront(file) {
+  if (!(await isBook(file)) || file.size < FRONT_BYTES) throw damaged();
+  const most = FRONT_BYTES + HEAD_BYTES_MAX + SIGNATURE_BYTES_MAX;
+  const front = await file.slice(0, most).arrayBuffer();
+  const words = new DataView(front);
+  const version = words.getUint32(8, true);
+  if (version !== VERSION)
+    throw new Error(`it was written by a different version of this page (version ${version})`);
+  const headBytes = words.getUint32(12, true);
+  const proofAt = FRONT_BYTES + headBytes;
+  if (headBytes > HEAD_BYTES_MAX || proofAt > front.byteLength) throw damaged();
+  const proofBytes = words.getUint32(proofAt - 8, true);
+  if (proofBytes > SIGNATURE_BYTES_MAX || words.getUint32(proofAt - 4, true) !== 0) throw damaged();
+  const textAt = proofAt + proofBytes;
+  const [headPart, proof] = [front.slice(16, proofAt - 8), front.slice(proofAt, textAt)];
+  return {
+    head: jsonOf(headPart),
+    headBytes: new Uint8Array(headPart),
+    proof: jsonOf(proof),
+    textAt,
+  };
+}
+
+/**
  * @param {Blob} file
  * @returns {Promise<Found>}
  * @throws {Error} if no part of it can be used
  */
 export async function readBookFile(file) {
-  if (!(await isBook(file))) throw damaged();
-  const reader = new Reader(file);
-  await reader.bytes(MAGIC.length);
-  const version = await reader.word();
-  if (version !== VERSION)
-    throw new Error(`it was written by a different version of this page (version ${version})`);
-  const headBytes = await reader.bytes(await reader.word(), HEAD_BYTES_MAX);
-  const proofSize = await reader.word();
-  if ((await reader.word()) !== 0) throw damaged();
-  const proof = await reader.bytes(proofSize, SIGNATURE_BYTES_MAX);
-  /** @type {Head} */
-  const head = jsonOf(headBytes);
+  const { head, headBytes, proof, textAt } = await readFront(file);
   const isHead = isText(head?.title, TITLE_LETTERS_MAX) && isCount(head.created, 1e15);
   if (!isHead || !isPart(head.text, TEXT_BYTES_MAX)) throw damaged();
   if (head.state !== undefined && !isState(head.state)) throw damaged();
-  const textPart = reader.part(head.text.bytes, TEXT_BYTES_MAX);
-  const statePart = head.state && reader.part(head.state.bytes, STATE_BYTES_MAX);
-  if (!reader.isAtEnd) throw damaged();
+  const stateAt = textAt + head.text.bytes;
+  if (stateAt + (head.state?.bytes ?? 0) !== file.size) throw damaged();
+  const [textPart, statePart] = [file.slice(textAt, stateAt), file.slice(stateAt)];
   const own = await digestOf(textPart);
   if (own !== '' && head.text.sha256 !== '' && own !== head.text.sha256) throw damaged();
   const { title, created } = head;
   const text = new TextDecoder('utf-8', { fatal: true }).decode(await textPart.arrayBuffer());
   if (text.trim() === '' || text.includes('\0')) throw damaged();
   const found = { title, created, text };
-  if (!head.state || !statePart) return { ...found, why: 'none of it has been read yet' };
-  if (!(await isOwn(signed(headBytes), jsonOf(proof) ?? {})))
+  if (!head.state) return { ...found, why: 'none of it has been read yet' };
+  if (!(await isOwn(signed(headBytes), proof ?? {})))
     return { ...found, why: 'its saved state is not signed by any of your keys' };
   if (own !== head.text.sha256 || (await digestOf(statePart)) !== head.state.sha256)
     return { ...found, why: 'its saved state does not match the signature of your key' };

@@ -16,15 +16,15 @@ const FORMAT = 'wick-book-key';
 const SIGNATURE_LETTERS_MAX = 200;
 /**
  * The algorithms. A new key uses the first one that the browser supports.
- * @type {Record<Key['algorithm'], {make: any, sign: any, curve: string, type: string}>}
+ * @type {Record<Key['algorithm'], {use: any, curve: string, type: string, numbers: string[]}>}
  */
 const algorithms = {
-  Ed25519: { make: { name: 'Ed25519' }, sign: { name: 'Ed25519' }, curve: 'Ed25519', type: 'OKP' },
+  Ed25519: { use: { name: 'Ed25519' }, curve: 'Ed25519', type: 'OKP', numbers: ['x'] },
   ECDSA: {
-    make: { name: 'ECDSA', namedCurve: 'P-256' },
-    sign: { name: 'ECDSA', hash: 'SHA-256' },
+    use: { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' },
     curve: 'P-256',
     type: 'EC',
+    numbers: ['x', 'y'],
   },
 };
 
@@ -36,7 +36,7 @@ async function makeKey() {
   for (const algorithm of /** @type {Key['algorithm'][]} */ (Object.keys(algorithms))) {
     try {
       const made = /** @type {CryptoKeyPair} */ (
-        await crypto.subtle.generateKey(algorithms[algorithm].make, true, ['sign', 'verify'])
+        await crypto.subtle.generateKey(algorithms[algorithm].use, true, ['sign', 'verify'])
       );
       const [own, shown] = await Promise.all([
         crypto.subtle.exportKey('jwk', made.privateKey),
@@ -63,16 +63,16 @@ const toBytes = (text) => Uint8Array.from(atob(text), (letter) => letter.charCod
 
 /** @param {Key} key @param {Uint8Array<ArrayBuffer>} bytes */
 async function signWith(key, bytes) {
-  const { make, sign: how } = algorithms[key.algorithm];
-  const own = await crypto.subtle.importKey('jwk', key.private, make, false, ['sign']);
-  return crypto.subtle.sign(how, own, bytes);
+  const { use } = algorithms[key.algorithm];
+  const own = await crypto.subtle.importKey('jwk', key.private, use, false, ['sign']);
+  return crypto.subtle.sign(use, own, bytes);
 }
 
 /** @param {Key} key @param {Uint8Array<ArrayBuffer>} value @param {Uint8Array<ArrayBuffer>} bytes */
 async function isSignedWith(key, value, bytes) {
-  const { make, sign: how } = algorithms[key.algorithm];
-  const shown = await crypto.subtle.importKey('jwk', key.public, make, false, ['verify']);
-  return crypto.subtle.verify(how, shown, value, bytes);
+  const { use } = algorithms[key.algorithm];
+  const shown = await crypto.subtle.importKey('jwk', key.public, use, false, ['verify']);
+  return crypto.subtle.verify(use, shown, value, bytes);
 }
 
 /**
@@ -135,18 +135,13 @@ function numbersOf(jwk, algorithm, names) {
  */
 export async function importKey(text) {
   /** @type {any} */
-  let found;
-  try {
-    found = JSON.parse(text);
-  } catch {
-    throw new Error('it is not a key from this page');
-  }
+  const found = await new Response(text).json().catch(() => undefined);
   if (found?.format !== FORMAT || !Object.hasOwn(algorithms, found.algorithm))
     throw new Error('it is not a key from this page');
   const algorithm = /** @type {Key['algorithm']} */ (found.algorithm);
-  const names = algorithm === 'ECDSA' ? ['x', 'y'] : ['x'];
-  const shown = numbersOf(found.public, algorithm, names);
-  const own = numbersOf(found.private, algorithm, [...names, 'd']);
+  const { numbers } = algorithms[algorithm];
+  const shown = numbersOf(found.public, algorithm, numbers);
+  const own = numbersOf(found.private, algorithm, [...numbers, 'd']);
   if (!shown || !own) throw new Error('it is damaged');
   const key = { id: newId(), algorithm, private: own, public: shown, since: Date.now() };
   const probe = crypto.getRandomValues(new Uint8Array(32));

@@ -8,7 +8,7 @@ import { keepReading, keyOf, readBook } from './book_store.js';
 import { fingerprintOf, measureBook, messagesOfBook, tokensOfBook } from './book_text.js';
 import { formatBytes } from './dom.js';
 import { keepJson, readList } from './local_storage.js';
-import { offerRoom, withRoom } from './storage_quota.js';
+import { isFull, offerRoom, withRoom } from './storage_quota.js';
 
 /** @typedef {import('wick-llm').Engine} Engine */
 /** @typedef {import('wick-llm').Session} Session */
@@ -22,9 +22,9 @@ const STORING_SHARE = 10;
 const SHARES = { q8: 9 / 16, q4: 5 / 16 };
 
 /**
- * `ms` is the time for reading `done` tokens; `begun` of them were stored before.
- * @typedef {{book: string, done: number, total: number, ms: number, begun: number, stored: number,
- *   state: 'reading' | 'paused' | 'read' | 'failed', problem: string, bytes: number}} Progress
+ * `ms` is the time for reading `done` tokens; `begun` of them were stored before, and took `msBefore`.
+ * @typedef {{done: number, total: number, ms: number, begun: number, msBefore: number, stored: number,
+ *   state: 'reading' | 'paused' | 'read' | 'failed', problem: string}} Progress
  */
 
 // ---- resuming after a reload ----
@@ -90,13 +90,14 @@ export async function lackOfRoom(size) {
 /** A book that is being read, or was read. */
 export class BookReading {
   /** @type {Progress} */
-  progress;
-  /** The time that earlier reading took. */
-  msBefore = 0;
+  progress = {
+    ...{ done: 0, total: 0, ms: 0, begun: 0, msBefore: 0, stored: 0 },
+    ...{ state: 'reading', problem: '' },
+  };
   #controller = new AbortController();
   #isPaused = false;
-  /** The key in the list of books to resume after a reload. */
-  #key = '';
+  /** The fingerprint of the model. */
+  #fingerprint = '';
   /** The time of the last save. */
   #storedAt = 0;
   #storingMs = 0;
@@ -118,10 +119,11 @@ export class BookReading {
     this.book = book;
     this.kind = kind;
     this.#tell = tell;
-    this.progress = {
-      ...{ book, done: 0, total: 0, ms: 0, begun: 0, stored: 0, bytes: 0 },
-      ...{ state: 'reading', problem: '' },
-    };
+  }
+
+  /** The key in the list of books to resume after a reload. */
+  get #key() {
+    return keyOf(this.book, this.#fingerprint);
   }
 
   /** Stores the progress and pauses until the book is needed again. */
@@ -143,14 +145,13 @@ export class BookReading {
    */
   async run() {
     try {
-      const fingerprint = await fingerprintOf(this.engine);
-      this.#key = keyOf(this.book, fingerprint);
+      this.#fingerprint = await fingerprintOf(this.engine);
       if (this.#isPaused) return;
       remember(this.#key, true);
       const name = `wick-book ${this.#key}`;
-      if (await alone(name, () => this.#read(fingerprint), { ifAvailable: true })) return;
+      if (await alone(name, () => this.#read(), { ifAvailable: true })) return;
       this.#now({ state: 'paused', problem: 'Another tab is reading it.' });
-      await alone(name, () => this.#takeOver(fingerprint), { signal: this.#controller.signal });
+      await alone(name, () => this.#takeOver(), { signal: this.#controller.signal });
     } catch (error) {
       if (/** @type {Error} */ (error).name !== 'AbortError') this.#fail(error);
     }
@@ -159,13 +160,12 @@ export class BookReading {
   /**
    * Continues after another tab, which has read the book, was paused or was closed (such as the page
    * before a reload).
-   * @param {string} fingerprint
    */
-  async #takeOver(fingerprint) {
+  async #takeOver() {
     this.#now({ problem: '' });
     if (this.#isPaused || !wantedReadings().includes(this.#key)) return;
     this.#now({ state: 'reading' });
-    await this.#read(fingerprint);
+    await this.#read();
   }
 
   /** @param {unknown} error */
@@ -177,8 +177,7 @@ export class BookReading {
     this.#now({ state: isGone ? 'paused' : 'failed', problem });
   }
 
-  /** @param {string} fingerprint */
-  async #read(fingerprint) {
+  async #read() {
     const found = await readBook(this.book);
     if (!found) throw new Error('it was deleted');
     const { title } = found.book;
@@ -189,7 +188,7 @@ export class BookReading {
     const session = this.#left ?? (await this.#begin(wanted));
     this.#left = undefined;
     try {
-      const isStored = await this.#steps(session, wanted, fingerprint);
+      const isStored = await this.#steps(session, wanted);
       if (!isStored) this.#left = session;
     } finally {
       if (this.#left !== session) await session.close().catch(() => {}); // already closed with the engine
@@ -199,28 +198,26 @@ export class BookReading {
   /** @param {number[]} wanted @returns {Promise<Session>} a session with the stored part */
   async #begin(wanted) {
     const known = await loadReading(this.engine, this.#key, wanted);
-    const { tokens: begun, ms, size: bytes } = known?.reading ?? { tokens: 0, ms: 0, size: 0 };
-    this.msBefore = ms;
-    this.#now({ done: begun, begun, stored: begun, ms, bytes, total: wanted.length });
+    const { tokens: begun, ms } = known?.reading ?? { tokens: 0, ms: 0 };
+    this.#now({ done: begun, begun, stored: begun, ms, msBefore: ms, total: wanted.length });
     return known?.session ?? this.engine.createSession();
   }
 
   /**
    * @param {Session} session
    * @param {number[]} wanted
-   * @param {string} fingerprint
    * @returns {Promise<boolean>} whether everything that was read is stored
    */
-  async #steps(session, wanted, fingerprint) {
+  async #steps(session, wanted) {
     this.#storedAt = performance.now();
     while (this.progress.done < wanted.length && !this.#isPaused) {
       await this.#step(session, wanted);
       const since = performance.now() - this.#storedAt;
       const isDue = since > Math.max(STORED_MS, this.#storingMs * STORING_SHARE);
-      if (isDue && this.progress.done < wanted.length) await this.#store(session, fingerprint);
+      if (isDue && this.progress.done < wanted.length) await this.#store(session);
     }
     const isRead = this.progress.done === wanted.length;
-    const isStored = await this.#store(session, fingerprint);
+    const isStored = await this.#store(session);
     if (isRead && isStored) remember(this.#key, false);
     this.#now({ state: !isStored ? 'failed' : isRead ? 'read' : 'paused' });
     return isStored;
@@ -257,17 +254,17 @@ export class BookReading {
     }
   }
 
-  /** @param {Session} session @param {string} fingerprint @returns {Promise<boolean>} */
-  async #store(session, fingerprint) {
+  /** @param {Session} session @returns {Promise<boolean>} */
+  async #store(session) {
     const { done, stored, total, ms } = this.progress;
     if (done <= stored) return done === stored;
     const began = performance.now();
     const bytes = await session.save({ kvType: this.kind });
-    const { book, model, kind: kvType } = this;
-    const reading = { book, fingerprint, model, kvType, tokens: done, total, ms };
+    const known = { book: this.book, fingerprint: this.#fingerprint, model: this.model };
+    const reading = { ...known, kvType: this.kind, tokens: done, total, ms };
     try {
       await withRoom(() => keepReading(reading, bytes));
-      this.#now({ stored: done, bytes: bytes.byteLength, problem: '' });
+      this.#now({ stored: done, problem: '' });
       return true;
     } catch (error) {
       this.#sayFull(error, bytes.byteLength);
@@ -284,12 +281,10 @@ export class BookReading {
    * @param {number} size
    */
   #sayFull(error, size) {
-    const { name, message } = /** @type {Error} */ (error);
-    const isFull = name === 'QuotaExceededError';
-    const why = isFull
+    const why = isFull(error)
       ? `This browser's storage is full: ${formatBytes(size)} of its saved state could not be stored.`
-      : `Its saved state could not be stored: ${message}`;
+      : `Its saved state could not be stored: ${/** @type {Error} */ (error).message}`;
     this.#now({ problem: why });
-    if (isFull) offerRoom(`${why} The text and the part that was stored before are kept.`);
+    if (isFull(error)) offerRoom(`${why} The text and the part that was stored before are kept.`);
   }
 }

@@ -20,7 +20,7 @@ const number = new Intl.NumberFormat('en');
 const timeOf = (ms) => (ms < 1000 ? 'less than a second' : formatDuration(ms / 1000));
 
 /** @param {import('./book_reading.js').Progress} progress */
-function progressInWords({ done, total, begun, ms }, /** @type {number} */ msBefore) {
+function progressInWords({ done, total, begun, ms, msBefore }) {
   if (total === 0) return 'Starting';
   const words = `Reading ${number.format(done)} of ${number.format(total)} tokens`;
   const spent = ms - msBefore;
@@ -31,7 +31,7 @@ function progressInWords({ done, total, begun, ms }, /** @type {number} */ msBef
 /** @param {Book} book @param {Known} known @returns {string} */
 function facts(book, { own, others, reading, model }) {
   const progress = reading?.progress;
-  if (progress?.state === 'reading') return progressInWords(progress, reading?.msBefore ?? 0);
+  if (progress?.state === 'reading') return progressInWords(progress);
   const problem = progress?.problem ? ` ${progress.problem}` : '';
   if (own && own.tokens < own.total)
     return `${number.format(own.tokens)} of ${number.format(own.total)} tokens read, ${formatBytes(own.size)}.${problem}`;

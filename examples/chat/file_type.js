@@ -1,6 +1,6 @@
 // examples/chat/file_type.js — detects the type of a file by its first bytes.
 
-/** @param {File} file @param {string} letters ASCII text @returns {Promise<boolean>} */
+/** @param {Blob} file @param {string} letters ASCII text @returns {Promise<boolean>} */
 export async function beginsWith(file, letters) {
   const start = new Uint8Array(await file.slice(0, letters.length).arrayBuffer());
   return String.fromCharCode(...start) === letters;
