@@ -76,6 +76,27 @@ export function makeSureButton(text, action, className) {
   return button;
 }
 
+/**
+ * Makes keys move the focus among the children of an element: two arrow keys, Home and End. The tab
+ * key reaches one of them. Enter and Space click it.
+ * @param {HTMLElement} list
+ * @param {[back: string, on: string]} arrows
+ */
+export function moveByKeys(list, [back, on]) {
+  list.addEventListener('keydown', (event) => {
+    const items = /** @type {HTMLElement[]} */ ([...list.children]);
+    const at = items.indexOf(/** @type {HTMLElement} */ (event.target));
+    if (at < 0) return;
+    const isClick = event.key === 'Enter' || event.key === ' ';
+    const to = { [back]: at - 1, [on]: at + 1, Home: 0, End: items.length - 1 }[event.key];
+    if (isClick || to !== undefined) event.preventDefault();
+    if (isClick) items[at].click();
+    if (to === undefined || !items[to]) return;
+    for (const one of items) one.tabIndex = one === items[to] ? 0 : -1;
+    items[to].focus();
+  });
+}
+
 const COPIED_MS = 1500;
 
 /**

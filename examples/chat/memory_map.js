@@ -6,7 +6,7 @@ import { drawPages } from '../fork/kv_map.js';
 import { messagesOf } from './answer_request.js';
 import { untilHeld } from './attachments.js';
 import { goTo, state } from './conversation.js';
-import { byId, formatBytes, make } from './dom.js';
+import { byId, formatBytes, make, moveByKeys } from './dom.js';
 import { begunAhead } from './draft_answers.js';
 import { toolsOfPrompt } from './settings.js';
 import { allAfter, isForgotten, saidUntil, shownAfter } from './tree.js';
@@ -155,11 +155,13 @@ async function linesAhead(engine, pageTokens, level) {
   return lines;
 }
 
-/** @param {Line} line @param {Map<number, number>} branches @returns {string} */
-function wordsFor({ held, text }, branches) {
+/** @typedef {(place: number) => boolean} IsShared whether several branches have a page */
+
+/** @param {Line} line @param {IsShared} isShared @returns {string} */
+function wordsFor({ held, text }, isShared) {
   if (text === 'forgotten' && held.tokens === 0) return 'not sent to the model';
   const { places, missing } = held;
-  const shared = places.filter((place) => (branches.get(place) ?? 0) > 1).length;
+  const shared = places.filter(isShared).length;
   const parts = [
     ...(shared > 0 ? [`${shared} shared`] : []),
     ...(places.length > shared ? [`${places.length - shared} own`] : []),
@@ -171,11 +173,11 @@ function wordsFor({ held, text }, branches) {
   return shared + missing === 0 ? pages : `${pages}: ${parts.join(', ')}`;
 }
 
-/** @param {Line} line @param {Map<number, number>} branches */
-function stripOf({ held: { places, missing } }, branches) {
+/** @param {Line} line @param {IsShared} isShared */
+function stripOf({ held: { places, missing } }, isShared) {
   const strip = make('span', { className: 'memory-strip', ariaHidden: 'true' });
   const kinds = [
-    ...places.map((place) => ((branches.get(place) ?? 0) > 1 ? 'shared' : 'private')),
+    ...places.map((place) => (isShared(place) ? 'shared' : 'private')),
     ...Array.from({ length: Math.min(missing, SQUARES_MAX) }, () => 'free'),
   ];
   for (const kind of kinds.slice(0, SQUARES_MAX))
@@ -191,8 +193,8 @@ function point(line) {
     square.classList.toggle('here', places.has(index));
 }
 
-/** @param {Line} line @param {Map<number, number>} branches @returns {HTMLElement} */
-function itemOf(line, branches) {
+/** @param {Line} line @param {IsShared} isShared @returns {HTMLElement} */
+function itemOf(line, isShared) {
   const item = make(
     'li',
     {
@@ -200,7 +202,7 @@ function itemOf(line, branches) {
       ...{ ariaLevel: String(line.level), ariaSelected: String(line.isShown) },
     },
     ...[make('b', {}, `${line.who}: `), make('bdi', {}, line.text), ' '],
-    ...[stripOf(line, branches), ' ', make('small', {}, wordsFor(line, branches))],
+    ...[stripOf(line, isShared), ' ', make('small', {}, wordsFor(line, isShared))],
   );
   item.dataset.level = String(Math.min(line.level, 8));
   for (const name of ['focus', 'pointerenter']) item.addEventListener(name, () => point(line));
@@ -231,19 +233,19 @@ async function draw() {
   if (own !== round) return; // a newer drawing has begun
   const branches = countBranches(held);
   const siblings = all.length > 0 ? (shownAfter(tree).at(-1)?.children.length ?? 0) : 0;
-  for (const {
-    held: { places },
-  } of ahead)
-    for (const place of places) branches.set(place, (branches.get(place) ?? 0) + 1 + siblings);
+  for (const { held: begun } of ahead)
+    for (const place of begun.places)
+      branches.set(place, (branches.get(place) ?? 0) + 1 + siblings);
+  const isShared = (/** @type {number} */ place) => (branches.get(place) ?? 0) > 1;
   drawPages({ picture, legend, words: WORDS }, stats);
   const lines = [...behind, ...ahead];
-  list.replaceChildren(...lines.map((line) => itemOf(line, branches)));
+  list.replaceChildren(...lines.map((line) => itemOf(line, isShared)));
   const first = /** @type {HTMLElement | null} */ (
     list.querySelector('[aria-selected=true]') ?? list.firstElementChild
   );
   if (first) first.tabIndex = 0;
   const there = new Set(lines.flatMap((line) => line.held.places));
-  const shared = [...there].filter((place) => (branches.get(place) ?? 0) > 1);
+  const shared = [...there].filter(isShared);
   const more =
     all.length > LINES_MAX ? ` ${all.length - LINES_MAX} more messages are not shown.` : '';
   const size = `${there.size} ${there.size === 1 ? 'page' : 'pages'} (${formatBytes(there.size * pageBytes)})`;
@@ -253,16 +255,7 @@ async function draw() {
       : `This conversation uses ${size}${shared.length > 0 ? `, of which ${shared.length} are shared by variants` : ''}.${more}`;
 }
 
-list.addEventListener('keydown', (event) => {
-  const items = /** @type {HTMLElement[]} */ ([...list.children]);
-  const at = items.indexOf(/** @type {HTMLElement} */ (event.target));
-  if (event.key === 'Enter' || event.key === ' ') items[at]?.click();
-  const to = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: items.length - 1 }[event.key];
-  if (event.key === 'Enter' || event.key === ' ' || to !== undefined) event.preventDefault();
-  if (to === undefined || !items[to]) return;
-  for (const one of items) one.tabIndex = one === items[to] ? 0 : -1;
-  items[to].focus();
-});
+moveByKeys(list, ['ArrowUp', 'ArrowDown']);
 
 const drawIfOpen = () => {
   if (dialog.open) draw().catch(() => {}); // the engine is closed

@@ -4,7 +4,7 @@
 
 import { messagesOf } from './answer_request.js';
 import { forkBook } from './book.js';
-import { make, makeButton } from './dom.js';
+import { make, makeButton, moveByKeys } from './dom.js';
 import { saidUntil } from './tree.js';
 
 /** @typedef {import('wick-llm').Engine} Engine */
@@ -139,26 +139,6 @@ function itemOf({ text, probability, isEnd, canStand }, isOwn, choose) {
   return make('li', {}, button);
 }
 
-/** Makes the arrow keys move from word to word; the tab key skips the words. @param {HTMLElement} field */
-function moveByKeys(field) {
-  field.addEventListener('keydown', (event) => {
-    const at = /** @type {HTMLElement} */ (event.target);
-    const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
-    if (at.getAttribute('role') !== 'button') return;
-    if (event.key === 'Enter' || event.key === ' ') {
-      event.preventDefault();
-      at.click();
-    }
-    const words = [...field.children];
-    const next = step && words[words.indexOf(at) + step];
-    if (!(next instanceof HTMLElement)) return;
-    event.preventDefault();
-    at.tabIndex = -1;
-    next.tabIndex = 0;
-    next.focus();
-  });
-}
-
 /** @param {Word[]} words @param {(word: Word, element: HTMLElement) => void} choose @returns {HTMLElement} */
 function fieldOf(words, choose) {
   const ariaLabel = 'Words of this answer; use the arrow keys to move';
@@ -169,7 +149,7 @@ function fieldOf(words, choose) {
     element.addEventListener('click', () => choose(word, element));
     field.append(element);
   }
-  moveByKeys(field);
+  moveByKeys(field, ['ArrowLeft', 'ArrowRight']);
   return field;
 }
 
