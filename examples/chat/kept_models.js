@@ -33,22 +33,18 @@ export const listKept = async () => (await (await keptModels())?.list().catch(()
 
 /**
  * @param {string} name a URL, or the fingerprint of a file
- * @returns {Promise<boolean>} whether it is stored completely
+ * @returns {Promise<string | undefined>} the name under which it is stored completely: its own, or
+ * the one on the hub
  */
-export async function isKept(name) {
+async function storedName(name) {
   const store = await keptModels();
-  const names = [name, hubNameOf(name)].filter((one) => one !== undefined);
-  for (const one of names) if (await store?.has(one).catch(() => false)) return true;
-  return false;
+  for (const one of [name, hubNameOf(name)])
+    if (one && (await store?.has(one).catch(() => false))) return one;
+  return undefined;
 }
 
-/**
- * @param {string} url
- * @returns {Promise<string>} the name in the store: its URL if it has one, otherwise the name
- * on the hub
- */
-export async function storeNameOf(url) {
-  const hubName = hubNameOf(url);
-  if (!hubName || (await (await keptModels())?.has(url).catch(() => false))) return url;
-  return hubName;
-}
+/** @param {string} name @returns {Promise<boolean>} whether it is stored completely */
+export const isKept = async (name) => (await storedName(name)) !== undefined;
+
+/** @param {string} url @returns {Promise<string>} the name in the store, where it may be incomplete or missing */
+export const storeNameOf = async (url) => (await storedName(url)) ?? hubNameOf(url) ?? url;

@@ -18,8 +18,6 @@ export class Keeper {
   #later;
   /** @type {(error: unknown) => void} */
   #onTrouble = () => {};
-  /** @type {Set<() => void>} */
-  #idle = new Set();
 
   /** @returns {Store} */
   get store() {
@@ -83,32 +81,27 @@ export class Keeper {
   }
 
   /** @returns {Promise<void>} a promise that settles when no write is waiting, except for storage space */
-  async untilIdle() {
-    if (this.#queue.length > 0 && !this.#later)
-      await new Promise((settle) => this.#idle.add(() => settle(0)));
+  untilIdle() {
+    return this.add(async () => {});
   }
 
   async #run() {
     if (this.#later) for (const { settle } of this.#queue) settle(); // writes that wait for storage space do not count
     if (this.#isWriting || this.#later || !this.#store) return;
     this.#isWriting = true;
-    let hasFailed = false;
-    for (let [next] = this.#queue; next && !hasFailed; [next] = this.#queue) {
+    for (let [next] = this.#queue; next && !this.#later; [next] = this.#queue) {
       try {
         await next.write(this.#store);
         this.#queue.shift();
         this.#onTrouble(undefined);
       } catch (error) {
-        hasFailed = true;
         this.#later = setTimeout(() => this.retry(), AGAIN_MS);
         this.#onTrouble(error);
       }
       next.settle();
     }
     this.#isWriting = false;
-    for (const settle of this.#idle) settle();
-    this.#idle.clear();
-    if (hasFailed) this.#run();
+    if (this.#later) this.#run();
   }
 }
 
