@@ -64,11 +64,13 @@ export function makeMenu(items, details = '') {
     open.focus(); // a hidden row cannot keep the focus
     show(false);
   });
-  menu.addEventListener('keydown', (event) => {
-    if (event.key !== 'Escape') return;
+  const closeByKey = (/** @type {KeyboardEvent} */ event) => {
+    if (event.key !== 'Escape' || menu.hidden !== false) return;
     event.stopPropagation();
     show(false);
     open.focus();
-  });
+  };
+  open.addEventListener('keydown', closeByKey);
+  menu.addEventListener('keydown', closeByKey);
   return [open, menu];
 }

@@ -16,6 +16,7 @@ import { keepDraft, setPrompt, takeDraft, takeUpDrafts } from './drafts.js';
 import { introduce } from './introductions.js';
 import { enter, enterForgotten, strike, strikeForgotten } from './journal.js';
 import { addArticle, addFooter, editQuestion, keepInView, makeArrows } from './message.js';
+import { showNotice } from './notice.js';
 import { chat } from './open_chat.js';
 import { Live } from './progress_line.js';
 import { newConversation, newId, titleOf, wholeFrom } from './records.js';
@@ -251,7 +252,9 @@ export function redraw(place) {
 /** @param {Message} message @param {string} [draft] its edited text so far */
 function openEdit(message, draft) {
   const article = articles.get(message);
-  if (!article || article.querySelector('.edit')) return;
+  const field = article?.querySelector('.edit textarea');
+  if (field) return /** @type {HTMLElement} */ (field).focus();
+  if (!article) return;
   editQuestion(article, message.content, {
     draft,
     onInput: (text) => keepDraft(text === message.content ? '' : text, message.id),
@@ -406,9 +409,18 @@ function showAnswers(question, answers, places) {
   }
 }
 
+/**
+ * Returns whether an answer can begin. A missing model is reported.
+ * @returns {boolean}
+ */
+function canAnswer() {
+  if (!chat.running && !chat.engine) showNotice('No model is ready yet. Try again in a moment.');
+  return !chat.running && chat.engine !== undefined;
+}
+
 /** @param {Message} question @param {number} count */
 async function answerAnew(question, count) {
-  if (chat.running || !chat.engine) return;
+  if (!canAnswer() || !chat.engine) return;
   compared = undefined;
   hideAfter(question);
   log.focus({ preventScroll: true });
@@ -417,13 +429,14 @@ async function answerAnew(question, count) {
 
 /** @param {Message} question */
 async function regenerate(question) {
+  const hadEngine = chat.engine !== undefined;
   await answerAnew(question, 1);
-  introduce('variants');
+  if (hadEngine) introduce('variants');
 }
 
 /** @param {Message} message an answer */
 async function continueAnswer(message) {
-  if (chat.running || isMeasuring || !chat.engine) return;
+  if (isMeasuring || !canAnswer()) return;
   isMeasuring = true;
   const isRoom = await hasRoom(saidUntil(message), () => continueAnswer(message));
   isMeasuring = false;
@@ -478,7 +491,7 @@ async function ask(parent, content, { system, field, isStart, fold, media = [] }
 /** @param {Message} message @param {string} text */
 async function reword(message, text) {
   const { engine } = chat;
-  if (chat.running || !engine) return;
+  if (!canAnswer() || !engine) return;
   const question = await ask(message.parent, text, {
     system: message.system,
     field: message.id,

@@ -352,6 +352,9 @@ export function startList() {
   addEventListener('keydown', shortcuts);
   searchField.addEventListener('input', refreshSoon);
   importField.addEventListener('change', () => importFiles().catch(tell));
+  searchField.addEventListener('keydown', (event) => {
+    if (event.key === 'Escape') event.stopPropagation(); // it clears the search; an answer that is streaming continues
+  });
   byId('import').addEventListener('click', () => importField.click());
   byId('export-all').addEventListener('click', () => exportAll().catch(tell));
   byId('delete-all').addEventListener('click', () => {

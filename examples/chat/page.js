@@ -129,14 +129,16 @@ promptField.addEventListener('keydown', (event) => {
   /** @type {HTMLFormElement} */ (byId('composer')).requestSubmit();
 });
 addEventListener('keydown', (event) => {
-  const { key, shiftKey, ctrlKey, metaKey } = event;
-  if (document.querySelector('dialog:modal')) return;
+  const { key, shiftKey, ctrlKey, metaKey, isComposing } = event;
+  if (isComposing || document.querySelector('dialog:modal')) return;
   const isCopy = shiftKey && (ctrlKey || metaKey) && key.toLowerCase() === 'c';
   const text = isCopy ? conversation.lastAnswer() : '';
-  if (key === 'Escape' && shiftKey) promptField.focus();
+  const isGoing = key === 'Escape' && shiftKey;
+  if (isGoing) promptField.focus();
   else if (key === 'Escape') conversation.stop();
-  if (text === '' || !navigator.clipboard) return;
-  event.preventDefault(); // browsers would open their developer tools
+  const canCopy = text !== '' && navigator.clipboard;
+  if (isGoing || canCopy) event.preventDefault(); // browsers would open their task list or developer tools
+  if (!canCopy) return;
   navigator.clipboard.writeText(text).then(
     () => showNotice('The last answer was copied.'),
     () => showNotice('This page may not use the clipboard.'),

@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { useChat } from '../support/chat_page.mjs';
-import { shown } from '../support/chat_stub.mjs';
+import { shown, untilKept } from '../support/chat_stub.mjs';
 import { untilTrue } from '../support/package.mjs';
 
 const { skip, openPage } = useChat('chat-keyboard');
@@ -155,4 +155,73 @@ test('shortcuts: the last answer is copied, the message field gets the focus, Up
   await page.keyboard.press('ArrowUp');
   assert.equal(await focused(page), 'Your edited message');
   assert.equal(await page.locator('.edit textarea').inputValue(), 'First');
+});
+
+test('Escape closes the menu of an answer, the search and a composition, and does not stop the answer that is generated', {
+  skip,
+}, async (t) => {
+  const page = await openPage(t, { options });
+  await page.keyboard.type('First');
+  await page.keyboard.press('Enter');
+  await answer(page, 1, 'One.');
+  await page.keyboard.type('Second');
+  await page.keyboard.press('Enter');
+  await untilTrue(page, 'asked.length === 2');
+  await page.locator('.message.assistant .open-menu').focus();
+  await page.keyboard.press('Enter');
+  await page.locator('.message.assistant .menu:visible').waitFor();
+  await page.keyboard.press('Escape');
+  assert.equal(await page.locator('.message.assistant .menu:visible').count(), 0);
+  await page.fill('#search', 'first');
+  await page.press('#search', 'Escape');
+  await page.locator('#prompt').evaluate((field) => {
+    const init = { key: 'Escape', isComposing: true, bubbles: true };
+    field.dispatchEvent(new KeyboardEvent('keydown', init));
+  });
+  await page.evaluate("say('Two.')");
+  await page.locator('.message.assistant .body', { hasText: 'Two.' }).waitFor();
+  assert.equal(await page.locator('#log').getAttribute('aria-busy'), 'true');
+  await page.locator('.message.assistant .open-menu').focus();
+  await page.keyboard.press('Escape');
+  await page.locator('#log[aria-busy=false]').waitFor();
+});
+
+test('Shift+Escape does not open the browser’s task list; Up returns to a question that is being edited', {
+  skip,
+}, async (t) => {
+  const page = await openPage(t, { options });
+  await page.keyboard.type('First');
+  await page.keyboard.press('Enter');
+  await answer(page, 1, 'One.');
+  const isLeft = await page.evaluate(() => {
+    const init = { key: 'Escape', shiftKey: true, bubbles: true, cancelable: true };
+    return document.body.dispatchEvent(new KeyboardEvent('keydown', init));
+  });
+  assert.equal(isLeft, false);
+  await page.keyboard.press('ArrowUp');
+  await page.keyboard.type(' edited');
+  await page.focus('#prompt');
+  await page.keyboard.press('ArrowUp');
+  assert.equal(await focused(page), 'Your edited message');
+});
+
+test('while no model is ready, Regenerate and an edited question say so, and the text stays', {
+  skip,
+}, async (t) => {
+  const page = await openPage(t, { options });
+  await page.keyboard.type('First');
+  await page.keyboard.press('Enter');
+  await answer(page, 1, 'One.');
+  await untilKept(page, ({ turns }) => turns.at(-1)?.state === 'whole');
+  await page.addInitScript('globalThis.holdLoading = () => new Promise(() => {});');
+  await page.reload();
+  const says = page.locator('#notice', { hasText: 'No model is ready yet.' });
+  await page.locator('.regenerate').click();
+  await says.waitFor();
+  await page.click('#dismiss-notice');
+  await page.locator('.message.user .open-edit').click();
+  await page.keyboard.type(' edited');
+  await page.keyboard.press('Enter');
+  await says.waitFor();
+  assert.match(await page.inputValue('.edit textarea'), /edited/);
 });
