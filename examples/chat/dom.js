@@ -141,6 +141,6 @@ export const makeLine = (text, className = 'hint') => make('p', { className }, t
 
 /** @param {number} seconds */
 export function formatDuration(seconds) {
-  if (seconds < 60) return `${Math.ceil(seconds)} s`;
-  return `${Math.floor(seconds / 60)} min ${Math.ceil(seconds % 60)} s`;
+  const whole = Math.ceil(seconds);
+  return whole < 60 ? `${whole} s` : `${Math.floor(whole / 60)} min ${whole % 60} s`;
 }

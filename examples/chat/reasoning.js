@@ -5,9 +5,9 @@ import { make } from './dom.js';
 /** @param {number} ms */
 export function thoughtInWords(ms) {
   const seconds = Math.max(ms / 1000, 0.1);
-  if (seconds < 60)
-    return `Thought for ${seconds < 10 ? seconds.toFixed(1) : Math.round(seconds)} s`;
-  return `Thought for ${Math.floor(seconds / 60)} min ${Math.round(seconds % 60)} s`;
+  const whole = Math.round(seconds);
+  if (whole < 60) return `Thought for ${seconds < 10 ? seconds.toFixed(1) : whole} s`;
+  return `Thought for ${Math.floor(whole / 60)} min ${whole % 60} s`;
 }
 
 /**

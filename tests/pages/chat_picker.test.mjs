@@ -6,6 +6,7 @@ import { spawn } from 'node:child_process';
 import { readFileSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { formatDuration } from '../../examples/chat/dom.js';
 import goodModels from '../../examples/chat/good_models.json' with { type: 'json' };
 import { expectSpeed, judge, quantisationOf } from '../../examples/chat/model_verdict.js';
 import { largerModel, models } from '../../examples/chat/models.js';
@@ -135,6 +136,12 @@ describe('the description of a model', () => {
     assert.equal(quantisationOf(mixed), 'Q4_K 68 %, Q6_K 30 %');
     assert.equal(quantisationOf({}), '');
   });
+});
+
+test('a duration is rounded before it is split into minutes and seconds', () => {
+  assert.equal(formatDuration(59.2), '1 min 0 s');
+  assert.equal(formatDuration(119.5), '2 min 0 s');
+  assert.equal(formatDuration(61), '1 min 1 s');
 });
 
 test('sizes of the recommended models follow from their shapes', () => {
