@@ -123,6 +123,7 @@ async function exportOne(conversation, kind) {
   const whole = await keeper.store.open(conversation.id);
   if (!whole) return;
   const { turns } = whole;
+  if (turns.length === 0) return showNotice('Nothing to save: no message was sent yet.');
   const own = { conversation: whole.conversation, turns };
   await untilHeld(turns);
   const text = kind === 'md' ? toMarkdown(own) : toJson(await (await loadMedia()).dataOf([own]));
@@ -150,15 +151,15 @@ async function importFiles() {
   for (const file of files) {
     wholes.push(...readConversations(await file.text(), file.name));
   }
-  await (await loadMedia()).takeOut(wholes);
+  const isKept = await (await loadMedia()).takeOut(wholes);
   for (const whole of wholes) await keeper.add((store) => store.takeIn(whole));
   if (wholes.length === 0) return;
   await openConversation(wholes[0].conversation.id);
-  showNotice(
+  const what =
     wholes.length === 1
       ? 'The conversation was imported.'
-      : `${wholes.length} conversations were imported.`,
-  );
+      : `${wholes.length} conversations were imported.`;
+  showNotice(isKept ? what : `${what} Its files could not be saved: they are lost after a reload.`);
 }
 
 // ---- drawing ----

@@ -148,20 +148,37 @@ export const dataOf = (wholes) =>
     })),
   );
 
-/** Stores the attachments that imported conversations contain. @param {Whole[]} wholes */
+/** @param {string} data base64 @returns {Uint8Array<ArrayBuffer> | undefined} undefined if it is damaged */
+function bytesIn(data) {
+  try {
+    return Uint8Array.from(atob(data), (letter) => letter.charCodeAt(0));
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * Stores the attachments that imported conversations contain.
+ * @param {Whole[]} wholes
+ * @returns {Promise<boolean>} false if the browser does not store all of them
+ */
 export async function takeOut(wholes) {
+  let isKept = true;
   for (const { turns } of wholes) {
     for (const { media = [] } of turns) {
       for (const one of /** @type {(Medium & {data?: string})[]} */ (media)) {
         const { data } = one;
         delete one.data;
-        if (data === undefined) continue;
-        const bytes = Uint8Array.from(atob(data), (letter) => letter.charCodeAt(0));
+        const bytes = data === undefined ? undefined : bytesIn(data);
+        if (!bytes) continue;
         one.id = await hashOf(new Blob([bytes])); // a file may contain another image's id
         const content = contentIn(one, bytes.buffer);
         held.set(one.id, content);
-        await keepMedium(one, content);
+        await keepMedium(one, content).catch(() => {
+          isKept = false;
+        });
       }
     }
   }
+  return isKept;
 }
