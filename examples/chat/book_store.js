@@ -3,6 +3,7 @@
 // old one is kept until the new one is complete.
 
 import { connectionTo } from './connection.js';
+import { openChannel } from './tabs.js';
 
 const NAME = 'wick-chat-books';
 const PIECE_BYTES = 4 << 20;
@@ -37,7 +38,7 @@ export const keyOf = (book, fingerprint) => `${book} ${fingerprint}`;
 /** Returns the key range of all pieces of a state. @param {string} key */
 const piecesOf = (key) => IDBKeyRange.bound([key], [key, []]);
 
-const channel = globalThis.BroadcastChannel ? new BroadcastChannel(NAME) : undefined;
+const channel = openChannel(NAME);
 const news = new EventTarget();
 channel?.addEventListener('message', () => news.dispatchEvent(new Event('change')));
 

@@ -65,7 +65,16 @@ export async function untilGone(one) {
   if (await isOpenElsewhere(one)) await navigator.locks.request(LOCK + one, () => {});
 }
 
-const channel = globalThis.BroadcastChannel ? new BroadcastChannel('wick-chat-news') : undefined;
+/** @param {string} name @returns {BroadcastChannel | undefined} undefined if the browser has none, or denies it with its storage */
+export function openChannel(name) {
+  try {
+    return new BroadcastChannel(name);
+  } catch {
+    return undefined;
+  }
+}
+
+const channel = openChannel('wick-chat-news');
 
 /** @type {((news: News) => void)[]} */
 const listeners = [];

@@ -138,3 +138,37 @@ test('without web workers the page says why no model runs, and what to do', {
     }
   }
 });
+
+test('a browser that denies channels between tabs runs the page', { skip }, async (t) => {
+  const script = `globalThis.BroadcastChannel = class {
+    constructor() { throw new DOMException('It is denied', 'SecurityError'); }
+  };`;
+  const page = await openPage(t, { script });
+  await talk(page, 'First', 'One.');
+  await page.click('#open-more');
+  await page.click('#open-books');
+  await page.locator('#books-note', { hasText: 'No books yet.' }).waitFor();
+});
+
+test('long names of files and long formulas scroll or wrap, and the page does not become wider', {
+  skip,
+}, async (t) => {
+  const page = await openPage(t, { options: { viewport: { width: 360, height: 640 } } });
+  const long = 'Donaudampfschifffahrt'.repeat(20);
+  await talk(page, 'A formula', `So $${long}$ follows.`);
+  await page.locator('.message math').waitFor();
+  await page.setInputFiles('#attach-file', {
+    ...{ name: `${long}.png`, mimeType: 'image/png' },
+    buffer: await page.screenshot(),
+  });
+  await page.locator('.attached .thumbnail').waitFor();
+  await page.evaluate((name) => {
+    const note = document.querySelector('.attached-note');
+    if (note) note.textContent = `Reading ${name} …`;
+  }, long);
+  const widths = await page.evaluate(() => {
+    const log = document.getElementById('log');
+    return [document.documentElement.scrollWidth, log?.scrollWidth];
+  });
+  assert.deepEqual(widths, [360, 360]);
+});
