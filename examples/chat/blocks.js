@@ -5,8 +5,9 @@ export const TEXT_BYTES_MAX = 1e6;
 /** @param {Blob} file @returns {Promise<string | undefined>} undefined if it is not text, or too long for any model */
 export async function textOf(file) {
   if (file.size > TEXT_BYTES_MAX) return undefined;
+  const bytes = await file.arrayBuffer();
   try {
-    const text = new TextDecoder('utf-8', { fatal: true }).decode(await file.arrayBuffer());
+    const text = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
     return text.includes('\0') ? undefined : text;
   } catch {
     return undefined; // bytes that are not UTF-8

@@ -12,7 +12,7 @@ import { forgetSession, hideContextNote, isOffered, sessionFor, takeOffer } from
 import { hasRoom, readAll, updateGauge } from './context_overflow.js';
 import { note, updatePanel } from './developer.js';
 import { byId, hasTouchScreen, make, makeButton, makeSureButton } from './dom.js';
-import { keepDraft, setPrompt, takeDraft, takeUpDrafts } from './drafts.js';
+import { dropDraft, keepDraft, setPrompt, takeDraft, takeUpDrafts } from './drafts.js';
 import { introduce } from './introductions.js';
 import { enter, enterForgotten, strike, strikeForgotten } from './journal.js';
 import { addArticle, addFooter, editQuestion, keepInView, makeArrows } from './message.js';
@@ -470,7 +470,10 @@ async function ask(parent, content, { system, field, isStart, fold, media = [] }
   Object.assign(about, { model, settings: settingsToKeep() });
   const draft = takeDraft(about.id, field);
   if (!field && promptField.value.trim() === content.trim()) setPrompt('');
-  if (!field) setAttached([], false);
+  if (!field) {
+    setAttached([], false);
+    keepDraft(promptField.value); // text that is not sent, for example because a suggestion was chosen
+  }
   const turn = turnOf(question, about);
   const isEntered = enter(turn.id, { about: { ...about }, question: turn }); // before the draft's entry is removed
   if (draft) strike(draft);
@@ -554,12 +557,14 @@ export async function openConversation(id, { isStill = () => true, isFirst = fal
   stop();
   const isNext = !isFirst && isListed();
   const { conversation: about, turns, drafts } = whole;
+  const before = chat.about;
   useSettings(about.settings);
   show(about, fromTurns(turns, about.shown), !isFirst);
   announce(isNext);
   const texts = await takeUpDrafts(about, drafts);
   if (chat.about !== about) return true;
   joinDraft(texts.get('') ?? '');
+  if (isFirst) dropDraft(before); // this conversation has taken it over
   for (const [field, text] of texts) {
     const message = field && find(chat.tree, field);
     if (message) openEdit(message, text);
@@ -572,9 +577,9 @@ export async function openConversation(id, { isStill = () => true, isFirst = fal
 /** Text that was typed while the conversation opened is appended to its draft. @param {string} draft */
 function joinDraft(draft) {
   const typed = promptField.value;
-  if (typed === '' || typed === draft) return setPrompt(draft);
-  setPrompt([draft, typed].filter(Boolean).join('\n'));
-  return keepDraft(promptField.value);
+  const isJoined = typed !== '' && typed !== draft;
+  setPrompt(isJoined ? [draft, typed].filter(Boolean).join('\n') : draft);
+  if (isJoined || attachedMedia().length > 0) keepDraft(promptField.value);
 }
 
 /** The number of URL changes so far. */

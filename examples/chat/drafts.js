@@ -75,6 +75,16 @@ export function takeDraft(conversation, field = '') {
   return id;
 }
 
+/** Removes this tab's draft of a conversation, and the conversation if it has nothing else. @param {Conversation} conversation */
+export function dropDraft(conversation) {
+  const id = takeDraft(conversation.id);
+  if (!id) return;
+  strike(id);
+  const none = { ...draftOf(conversation, '', '', []), id };
+  own.delete(placeOf(conversation.id, ''));
+  keeper.add((store) => store.keepDraft(conversation, none));
+}
+
 /**
  * @param {Conversation} conversation
  * @param {Draft[]} drafts the conversation's drafts
@@ -89,7 +99,7 @@ export async function takeUpDrafts(conversation, drafts) {
     const isTaken = texts.has(field) || own.has(place);
     if (!isOwn && (isTaken || (await isOpenElsewhere(draft.tab)))) continue;
     texts.set(field, text);
-    if (field === '') setAttached(draft.media ?? [], false);
+    if (field === '') setAttached([...(draft.media ?? []), ...attachedMedia()], false);
     if (isOwn) continue;
     const adopted = draftOf(conversation, field, text, draft.media ?? []);
     keeper.add((store) => store.adoptDraft(draft, adopted));

@@ -1,9 +1,12 @@
 // examples/chat/file_type.js — detects the type of a file by its first bytes.
 
-/** @param {Blob} file @param {string} letters ASCII text @returns {Promise<boolean>} */
+/** @param {Blob} file @param {string} letters ASCII text @returns {Promise<boolean>} false if it cannot be read */
 export async function beginsWith(file, letters) {
-  const start = new Uint8Array(await file.slice(0, letters.length).arrayBuffer());
-  return String.fromCharCode(...start) === letters;
+  const bytes = await file
+    .slice(0, letters.length)
+    .arrayBuffer()
+    .catch(() => []);
+  return String.fromCharCode(...new Uint8Array(bytes)) === letters;
 }
 
 /** The architecture is near the start of a file's header. */

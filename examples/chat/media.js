@@ -28,6 +28,7 @@ const BOOK_LETTERS_MIN = 6000;
 /** More text would make the page slow. */
 const SHOWN_LETTERS_MAX = 100_000;
 const RECORDING_MS_MAX = 5 * 60 * 1000;
+const UNREADABLE = { refusal: 'it could not be read. It may be a folder, or have been moved' };
 
 const composer = byId('composer');
 const strip = make('ul', {
@@ -35,9 +36,15 @@ const strip = make('ul', {
 });
 const note = make('p', { className: 'hint attached-note', role: 'status' });
 composer.before(strip, note);
-byId('log').addEventListener('conversation', () => drawAttached()); // a file that is still being read belongs to the other one
+byId('log').addEventListener('conversation', () => {
+  reading = ''; // a file that is still being read belongs to the other conversation
+  drawAttached();
+});
 
 // ---- attaching ----
+
+/** Words about the file that is being read for the open conversation; empty if none is. */
+let reading = '';
 
 /**
  * Attaches files to the next message of a conversation. Exported books are put on the shelf instead.
@@ -48,8 +55,9 @@ export async function attachFiles(files, about = chat.about) {
   const isOpen = () => about.id === chat.about.id;
   /** @param {string} words about the file that is being read; empty if none is */
   const tell = (words) => {
-    if (words && isOpen()) note.textContent = words;
-    else drawAttached();
+    if (!isOpen()) return;
+    reading = words;
+    drawNote();
   };
   /** @type {string[]} */
   const refused = [];
@@ -65,7 +73,7 @@ export async function attachFiles(files, about = chat.about) {
       break;
     }
     tell(`Reading ${file.name} …`);
-    const found = await readFile(file, makeTeller(file.name, tell).onPage);
+    const found = await readFile(file, makeTeller(file.name, tell).onPage).catch(() => UNREADABLE);
     if ('refusal' in found) {
       refused.push(`${file.name}: ${found.refusal}.`);
       continue;
@@ -82,8 +90,9 @@ export async function attachFiles(files, about = chat.about) {
     );
   if (refused.length > 0) showNotice(refused.join(' '));
   else if (long.size > 0) offerBooks([...long.values()], leave);
-  if (!isOpen()) return;
-  if (!hasTouchScreen() && !document.querySelector('dialog:modal')) byId('prompt').focus();
+  const isTyping = document.activeElement?.matches('input, textarea, select');
+  if (!isOpen() || hasTouchScreen() || isTyping || document.querySelector('dialog:modal')) return;
+  byId('prompt').focus();
 }
 
 /** @param {Medium} medium @param {Blob | string} content @param {import('./records.js').Conversation} about */
@@ -198,12 +207,16 @@ export async function drawAttached() {
   const media = attachedMedia();
   await fillMedia(strip, media, (one) => [removeButton(one)]);
   strip.hidden = media.length === 0;
-  const unread = unreadMedium();
   drawMicrophone();
+  drawNote();
+}
+
+function drawNote() {
   if (recorder) return;
-  note.replaceChildren();
+  const unread = unreadMedium();
+  note.textContent = reading;
   const isLoaded = !(/** @type {HTMLButtonElement} */ (byId('send')).disabled);
-  if (unread && isLoaded) note.append(wordsFor(unread), ' ', chooseModel);
+  if (unread && isLoaded && !reading) note.append(wordsFor(unread), ' ', chooseModel);
   note.classList.toggle('says', Boolean(unread));
 }
 

@@ -26,15 +26,15 @@ const JPEG_QUALITY = 0.92;
 export async function readFile(file, onPage) {
   const { name } = file;
   const [kind] = file.type.split('/');
-  if (kind === 'video')
-    return { refusal: 'videos are not supported. Attach a frame of it as an image' };
+  let refusal = 'videos are not supported. Attach a frame of it as an image';
   if (kind === 'image' || kind === 'audio') {
     const found = kind === 'image' ? await readImage(file) : await readAudio(file);
-    if (typeof found === 'string') return { refusal: found };
-    return { medium: { id: await hashOf(found), kind, name, type: found.type }, content: found };
+    if (typeof found !== 'string')
+      return { medium: { id: await hashOf(found), kind, name, type: found.type }, content: found };
+    refusal = found;
   }
-  const found = await readText(file, onPage);
-  if ('refusal' in found) return found;
+  const found = await readText(file, onPage); // browsers take TypeScript (.mts) for a video, and playlists for recordings
+  if ('refusal' in found) return ['image', 'audio', 'video'].includes(kind) ? { refusal } : found;
   const id = await hashOf(new Blob([found.text]));
   return { medium: { id, kind: 'text', name, type: 'text/plain' }, content: found.text };
 }

@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { asBlock, textOf } from '../../examples/chat/blocks.js';
 import { assertAccessible } from '../support/accessible.mjs';
 import { bytesOf, useChat } from '../support/chat_page.mjs';
-import { ask, talk, untilKept } from '../support/chat_stub.mjs';
+import { talk, untilKept } from '../support/chat_stub.mjs';
 import { untilTrue } from '../support/package.mjs';
 import { takePicture } from '../support/pictures.mjs';
 
@@ -39,13 +39,6 @@ async function exported(page, kind) {
   ]);
   return (await bytesOf(download)).toString();
 }
-
-/** Delays the reading of files with nine bytes until `goOn` is called. */
-const slowReading = `const read = Blob.prototype.arrayBuffer;
-  Blob.prototype.arrayBuffer = async function () {
-    if (this.size === 9) await new Promise((settle) => { globalThis.goOn = settle; });
-    return read.call(this);
-  };`;
 
 const wide = { viewport: { width: 1200, height: 800 } };
 
@@ -211,44 +204,28 @@ test('a file without a question is summarised, also if it is attached while the 
   assert.equal(await page.evaluate('asked[0]'), `${blocks}Summarise these files.`);
 });
 
+/** Runs in the page: the content of a.txt is read once `isQuick` is true. */
+const slowReading = `const read = Blob.prototype.arrayBuffer;
+  globalThis.isQuick = false;
+  Blob.prototype.arrayBuffer = async function () {
+    while (this.name === 'a.txt' && !isQuick) await new Promise((settle) => setTimeout(settle, 20));
+    return read.call(this);
+  };`;
+
+/** @param {Page} page */
+async function attachSlow(page) {
+  await page.setInputFiles('#attach-file', file('a.txt', 'slow file'));
+  await page.locator('.attached-note', { hasText: 'Reading a.txt' }).waitFor();
+}
+
 test('a message waits for a file that is still being read', { skip }, async (t) => {
   const page = await openPage(t, { script: slowReading });
   await page.fill('#prompt', 'What is it?');
-  await page.setInputFiles('#attach-file', file('a.txt', 'slow file'));
-  await page.locator('.attached-note', { hasText: 'Reading a.txt' }).waitFor();
+  await attachSlow(page);
   await page.press('#prompt', 'Enter');
-  await page.evaluate('goOn()');
-  await untilTrue(page, "typeof goOn === 'function' && (goOn(), asked.length === 1)");
-  assert.equal(await page.evaluate('asked[0]'), 'a.txt:\n```txt\nslow file\n```\nWhat is it?');
-});
-
-test('a file belongs to the conversation in which it was chosen, also if another one is open when it has been read', {
-  skip,
-}, async (t) => {
-  const page = await openPage(t, { script: slowReading, options: wide });
-  await page.fill('#prompt', 'A draft from before');
-  await untilKept(page, ({ drafts }) => drafts.length === 1);
-  await page.reload();
-  await untilTrue(page, "document.querySelector('#prompt').value !== ''");
-  await page.setInputFiles('#attach-file', file('a.txt', 'slow file'));
-  await page.locator('.attached-note', { hasText: 'Reading a.txt' }).waitFor();
-  await page.press('#prompt', 'Enter');
-  await page.click('#new-chat');
-  await ask(page, 'Another question');
+  await page.evaluate('isQuick = true');
   await untilTrue(page, 'asked.length === 1');
-  await page.evaluate("say('An answer'); end()");
-  await page.evaluate('globalThis.goingOn = setInterval(() => globalThis.goOn?.(), 20)');
-  const { drafts } = await untilKept(page, (kept) => kept.drafts.some(({ media }) => media));
-  assert.deepEqual(
-    drafts.map(({ text, media }) => [text, media?.map((/** @type {any} */ one) => one.name)]),
-    [['A draft from before', ['a.txt']]],
-  );
-  assert.equal(await page.locator('.attached-note').textContent(), '');
-  assert.equal(await chips(page).count(), 0);
-  assert.equal(await page.evaluate('asked.length'), 1, 'Enter belonged to the draft');
-  await page.locator('#conversation-list a', { hasText: 'A draft from before' }).click();
-  await chips(page).waitFor();
-  assert.equal(await page.inputValue('#prompt'), 'A draft from before');
+  assert.equal(await page.evaluate('asked[0]'), 'a.txt:\n```txt\nslow file\n```\nWhat is it?');
 });
 
 test('a long file that becomes a book leaves the message, whose other files stay', {
@@ -262,6 +239,146 @@ test('a long file that becomes a book leaves the message, whose other files stay
   await untilKept(page, ({ drafts }) => drafts.some(({ media }) => media?.length === 1));
   await page.click('#close-books');
   assert.match((await chips(page).textContent()) ?? '', /short\.txt/);
+});
+
+test('a file that is being read while another conversation is opened stays with its own, and sends nothing there', {
+  skip,
+}, async (t) => {
+  const page = await openPage(t, { script: slowReading, options: wide });
+  await talk(page, 'First', 'One.');
+  await page.fill('#prompt', 'A draft');
+  await page.click('#new-chat');
+  await page.fill('#prompt', 'What is it?');
+  await untilKept(page, ({ drafts }) => drafts.length === 2);
+  await attachSlow(page);
+  await page.press('#prompt', 'Enter');
+  await page.getByRole('link', { name: 'First' }).click();
+  await untilTrue(page, "document.getElementById('prompt').value === 'A draft'");
+  await page.evaluate('isQuick = true');
+  const { drafts } = await untilKept(page, (kept) => kept.drafts.some(({ media }) => media));
+  assert.deepEqual(drafts.map(({ text, media }) => [text, media?.length]).sort(), [
+    ['A draft', undefined],
+    ['What is it?', 1],
+  ]);
+  assert.equal(await chips(page).count(), 0);
+  assert.equal(await page.evaluate('asked.length'), 1);
+  await page.getByRole('link', { name: 'What is it?' }).click();
+  await chips(page).waitFor();
+  await page.press('#prompt', 'Enter');
+  await untilTrue(page, 'asked.length === 2');
+  assert.equal(await page.evaluate('asked[1]'), 'a.txt:\n```txt\nslow file\n```\nWhat is it?');
+});
+
+test('a draft from a closed tab keeps its text if a file is being read while another conversation is opened', {
+  skip,
+}, async (t) => {
+  const page = await openPage(t, { script: slowReading, options: wide });
+  await page.fill('#prompt', 'What is it?');
+  await untilKept(page, ({ drafts }) => drafts.length === 1);
+  await page.reload();
+  await untilTrue(page, "document.getElementById('prompt').value === 'What is it?'");
+  await attachSlow(page);
+  await page.click('#new-chat');
+  await page.evaluate('isQuick = true');
+  const { drafts } = await untilKept(page, (kept) => kept.drafts.some(({ media }) => media));
+  assert.deepEqual(
+    drafts.map(({ text }) => text),
+    ['What is it?'],
+  );
+});
+
+test('the message field gets the focus when a file has been read, unless another field has it', {
+  skip,
+}, async (t) => {
+  const page = await openPage(t, { script: slowReading });
+  await talk(page, 'First', 'One.');
+  await attachSlow(page);
+  await page.locator('.message.user .open-edit').click();
+  await page.evaluate('isQuick = true');
+  await chips(page).waitFor();
+  await attach(page, file('b.txt', 'two'));
+  await page.keyboard.type('Edited: ');
+  assert.match(await page.inputValue('.edit textarea'), /Edited: /);
+  assert.equal(await page.inputValue('#prompt'), '');
+});
+
+test('a file that cannot be read is reported, and the others are attached', { skip }, async (t) => {
+  const script = `const read = Blob.prototype.arrayBuffer;
+    const slice = Blob.prototype.slice;
+    const fail = async () => { throw new DOMException('It is gone', 'NotReadableError'); };
+    Blob.prototype.arrayBuffer = function () { return this.name === 'gone.txt' ? fail() : read.call(this); };
+    Blob.prototype.slice = function (...range) {
+      return Object.assign(slice.apply(this, range), this.name === 'gone.txt' && { arrayBuffer: fail });
+    };`;
+  const page = await openPage(t, { script });
+  await page.setInputFiles('#attach-file', [
+    ...[file('a.txt', 'one'), file('gone.txt', 'gone'), file('b.txt', 'two')],
+  ]);
+  await page.locator('#notice-text', { hasText: 'gone.txt: it could not be read.' }).waitFor();
+  assert.equal(await chips(page).count(), 2);
+  assert.equal(await page.locator('.attached-note').innerText(), '');
+});
+
+test('the note about a file that is being read stays when another one has been attached', {
+  skip,
+}, async (t) => {
+  const page = await openPage(t, { script: slowReading });
+  await attachSlow(page);
+  await attach(page, file('b.txt', 'two'));
+  await page.getByRole('button', { name: 'Remove b.txt' }).click();
+  await untilTrue(page, "document.querySelectorAll('.media.attached li').length === 0");
+  await page.setInputFiles('#attach-file', [file('c.txt', 'three'), file('a.txt', 'slow file')]);
+  await chips(page).waitFor();
+  assert.equal(await page.locator('.attached-note').innerText(), 'Reading a.txt …');
+});
+
+test('text that the browser takes for a video or a recording is attached as text', {
+  skip,
+}, async (t) => {
+  const page = await openPage(t);
+  await attach(
+    page,
+    { ...file('a.mts', 'const a: number = 1;'), mimeType: 'video/mp2t' },
+    { ...file('a.m3u', 'one.ogg'), mimeType: 'audio/x-mpegurl' },
+  );
+  const video = { ...file('a.mp4', Buffer.from([0, 255])), mimeType: 'video/mp4' };
+  await page.setInputFiles('#attach-file', video);
+  await page.locator('#notice', { hasText: 'a.mp4: videos are not supported' }).waitFor();
+});
+
+test('a conversation is imported if its files cannot be saved, or are damaged', {
+  skip,
+}, async (t) => {
+  const script = `const { open } = IDBFactory.prototype;
+    IDBFactory.prototype.open = function (name, ...more) {
+      if (name === 'wick-chat-media') throw new DOMException('It is denied', 'SecurityError');
+      return open.call(this, name, ...more);
+    };`;
+  const page = await openPage(t, { script, options: wide });
+  const media = ['aGVsbG8=', '!'].map((data, index) => ({
+    ...{ id: `m${index}`, kind: 'text', name: `${index}.txt`, type: 'text/plain', data },
+  }));
+  const turns = [{ id: 'q', parent: '', role: 'user', content: 'What is it?', media }];
+  const conversations = [{ conversation: { title: 'Imported' }, turns }];
+  const json = JSON.stringify({ format: 'wick-chat', version: 1, conversations });
+  await page.setInputFiles('#import-file', file('c.json', json));
+  await page.locator('#notice', { hasText: 'Its files could not be saved' }).waitFor();
+  assert.deepEqual(await page.locator('.message .media li').allInnerTexts(), [
+    ...['0.txt\n1 kB', '1.txt is not in this browser.'],
+  ]);
+});
+
+test('text that is typed, but not sent with a suggestion, stays a draft', { skip }, async (t) => {
+  const page = await openPage(t);
+  await page.fill('#prompt', 'A draft');
+  await untilKept(page, ({ drafts }) => drafts.length === 1);
+  await page.locator('#suggestions button').first().click();
+  await untilTrue(page, 'asked.length === 1');
+  await page.evaluate("say('One.'); end()");
+  await untilKept(page, ({ turns }) => turns.at(-1)?.state === 'whole');
+  await page.reload();
+  await page.locator('.message.assistant').waitFor();
+  await untilTrue(page, "document.getElementById('prompt').value === 'A draft'");
 });
 
 test('chips are named, reached, unfolded and removed by keyboard, and fit a phone', {

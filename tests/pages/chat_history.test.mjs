@@ -190,6 +190,62 @@ test('text typed while a conversation opens is kept, after its draft', {
   });
 });
 
+test('a file that is attached while a conversation opens is kept, after those of its draft', {
+  skip: skip || !isFull,
+}, async (t) => {
+  const page = await openPage(t, { options, script: holdLocks });
+  const file = (/** @type {string} */ name) => ({
+    ...{ name, mimeType: 'text/plain', buffer: Buffer.from(name) },
+  });
+  await talkAbout(page, ['foxes']);
+  await page.click('#new-chat');
+  await page.fill('#prompt', 'Of another one');
+  const other = await openStub(page.context(), url());
+  await other.getByRole('link', { name: 'About foxes' }).click();
+  await untilAbout(other, 'foxes');
+  await other.fill('#prompt', 'An old draft');
+  await other.setInputFiles('#attach-file', file('old.txt'));
+  await untilKept(page, ({ drafts }) => drafts.some(({ media }) => media));
+  await other.close(); // its draft no longer belongs to a tab
+  await page.evaluate('asking = 0; hold = Promise.withResolvers(); 0');
+  await page.getByRole('link', { name: 'About foxes' }).click();
+  await untilTrue(page, 'asking > 0');
+  await page.setInputFiles('#attach-file', file('new.txt'));
+  await page.locator('.attached .chip', { hasText: 'new.txt' }).waitFor();
+  await page.evaluate('hold.resolve()');
+  const names = ['old.txt', 'new.txt'];
+  await untilKept(page, ({ drafts }) =>
+    drafts.some(
+      ({ text, media = [] }) =>
+        text === 'An old draft' &&
+        JSON.stringify(media.map((/** @type {any} */ { name }) => name)) === JSON.stringify(names),
+    ),
+  );
+  assert.equal(await page.locator('.attached .chip').count(), 2);
+});
+
+test('text typed before the conversations are open is a draft of only one', { skip }, async (t) => {
+  const page = await openPage(t, { options });
+  await talkAbout(page, ['foxes']);
+  await untilKept(page, ({ turns }) => turns.length === 2);
+  await page.addInitScript(`globalThis.goOn = [];
+    const { addEventListener } = EventTarget.prototype;
+    IDBOpenDBRequest.prototype.addEventListener = function (type, listener, ...more) {
+      const late = (event) => (goOn ? goOn.push(() => listener.call(this, event)) : listener.call(this, event));
+      addEventListener.call(this, type, type === 'success' ? late : listener, ...more);
+    };`);
+  await page.reload();
+  await untilTrue(page, 'goOn?.length > 0');
+  await page.fill('#prompt', 'typed early');
+  await page.evaluate('for (const one of goOn.splice(0)) one(); goOn = undefined;');
+  await untilAbout(page, 'foxes');
+  const isOne = (/** @type {any} */ { conversations, drafts }) =>
+    conversations.length === 1 && drafts.length === 1;
+  const { drafts } = await untilKept(page, isOne);
+  assert.equal(drafts[0].text, 'typed early');
+  assert.equal(await page.inputValue('#prompt'), 'typed early');
+});
+
 test('Back while the page starts is not an error', { skip: skip || !isFull }, async (t) => {
   const page = await openPage(t, { options, script: holdLocks });
   await talkAbout(page, ['foxes', 'rivers']);
