@@ -202,7 +202,7 @@ TEST(no_line_of_the_longest_export_is_cut) {
   }
   export_prometheus(UINT64_MAX);
   const char *const lines[] = {
-      "wick_uptime_seconds 1.84467e+13\n", "wick_timer_grain_us 4294967295\n",
+      "wick_uptime_seconds 1.84467e13\n", "wick_timer_grain_us 4294967295\n",
       "wick_dispatches_total{lane=\"webgpu\"} 4611686018427387903\n",
       "wick_dispatch_latency_us_bucket{lane=\"simd128\",le=\"1000000\"} 18446744073709551523\n",
       "wick_dispatch_latency_us_sum{lane=\"relaxed\"} 18446744073709551615\n"};

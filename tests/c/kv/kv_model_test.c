@@ -195,7 +195,7 @@ static void free_seq(naive_model *m, naive_seq *seq) {
   CHECK_EQ_INT(kv_seq_free(m->pool, seq->id, NULL), WICK_E_SEQ);
 }
 
-static void store_prefix(naive_model *m, const naive_seq *seq) {
+static void store_prefix_of(naive_model *m, const naive_seq *seq) {
   CHECK_EQ_INT(prefix_store(m->cache, seq->id, TENANT, seq->tokens, seq->count, NULL, NULL),
                WICK_OK);
 }
@@ -229,7 +229,7 @@ static void operate(naive_model *m, naive_seq *seq, naive_seq *other) {
   } else if (choice == 13) {
     shift_seq(m, seq);
   } else if (choice < 16) {
-    if (is_plain(seq)) store_prefix(m, seq);
+    if (is_plain(seq)) store_prefix_of(m, seq);
   } else if (choice == 16) {
     uint32_t moved;
     CHECK_EQ_INT(kv_seq_compact(m->pool, seq->id, &moved, NULL), WICK_OK);
