@@ -47,10 +47,8 @@ static bool is_distinct(const reply_parser *p) {
 }
 
 static bool is_answer(const reply_parser *p) {
-  static const char NAME[] = FORM_ANSWER_TOOL;
-  const size_t size = p->name.size_bytes;
-  return (p->form->flags & FORM_KNOWN) != 0 && size == sizeof NAME - 1 &&
-         memcmp(p->name.bytes, NAME, size) == 0 && !tools_have(p->tools, NAME, size);
+  return (p->form->flags & FORM_KNOWN) != 0 && text_is_equal(&p->name, FORM_ANSWER_TOOL) &&
+         !tools_have(p->tools, p->name.bytes, p->name.size_bytes);
 }
 
 bool call_begin(reply_parser *p) {
@@ -238,13 +236,8 @@ static void take_name_of_id(reply_parser *p) {
   memcpy(p->name.bytes, p->id.bytes + from, to - from);
 }
 
-static bool is_content_recipient(const reply_parser *p) {
-  return (p->form->flags & FORM_RECIPIENT) != 0 && p->name.size_bytes == 3 &&
-         memcmp(p->name.bytes, "all", 3) == 0;
-}
-
 static void end_head(reply_parser *p) {
-  if (is_content_recipient(p)) {
+  if ((p->form->flags & FORM_RECIPIENT) != 0 && text_is_equal(&p->name, "all")) {
     leave(p);
     return;
   }

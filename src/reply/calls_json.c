@@ -35,16 +35,9 @@ static uint8_t member_of(const reply_text *key) {
                  {"args", MEMBER_ARGUMENTS},
                  {"function", MEMBER_FUNCTION}};
   for (size_t i = 0; i < sizeof MEMBERS / sizeof MEMBERS[0]; i++) {
-    if (key->size_bytes == strlen(MEMBERS[i].name) &&
-        memcmp(key->bytes, MEMBERS[i].name, key->size_bytes) == 0) {
-      return MEMBERS[i].member;
-    }
+    if (text_is_equal(key, MEMBERS[i].name)) return MEMBERS[i].member;
   }
   return MEMBER_OTHER;
-}
-
-static bool is_type(const reply_text *key) {
-  return key->size_bytes == 4 && memcmp(key->bytes, "type", 4) == 0;
 }
 
 // ---- arguments ----
@@ -160,7 +153,8 @@ static reply_step begin_member(reply_parser *p, uint8_t byte) {
   if (json_is_space(byte)) return STEP_MORE;
   const bool is_key = (p->form->flags & FORM_NAME_IS_KEY) != 0 && p->name.size_bytes == 0;
   const bool is_whole = (p->form->flags & FORM_WHOLE) != 0;
-  if (is_whole && !p->begun && calls->member == MEMBER_OTHER && !is_type(&p->key)) return STEP_FAIL;
+  if (is_whole && !p->begun && calls->member == MEMBER_OTHER && !text_is_equal(&p->key, "type"))
+    return STEP_FAIL;
   if (p->begun || calls->member == MEMBER_OTHER) {
     if (!is_key || byte != '{' || p->begun) return begin_other(calls, byte);
     p->name = p->key;

@@ -6,20 +6,12 @@
 #include "reply/parser.h"
 
 static void find(const reply_text *header, const char *mark, reply_text *out) {
-  const size_t count = strlen(mark);
+  const size_t after = parser_find_last(header->bytes, header->size_bytes, mark);
   out->size_bytes = 0;
-  for (size_t at = 0; at + count <= header->size_bytes; at++) {
-    if (memcmp(header->bytes + at, mark, count) != 0) continue;
-    out->size_bytes = 0;
-    for (size_t i = at + count; i < header->size_bytes; i++) {
-      const uint8_t byte = (uint8_t)header->bytes[i];
-      if (byte == '<' || json_is_space(byte) || !text_add(out, byte)) break;
-    }
+  for (size_t i = after; after != 0 && i < header->size_bytes; i++) {
+    const uint8_t byte = (uint8_t)header->bytes[i];
+    if (byte == '<' || json_is_space(byte) || !text_add(out, byte)) break;
   }
-}
-
-static bool is_text(const reply_text *text, const char *wanted) {
-  return text->size_bytes == strlen(wanted) && memcmp(text->bytes, wanted, text->size_bytes) == 0;
 }
 
 static void enter_body(reply_parser *p) {
@@ -38,13 +30,13 @@ static void enter_body(reply_parser *p) {
     memmove(p->name.bytes, p->name.bytes + prefix_bytes, p->name.size_bytes);
   }
   p->id.size_bytes = 0;
-  const bool is_spoken = p->name.size_bytes == 0 || is_text(&p->name, "user") ||
-                         is_text(&p->name, "all") || is_text(&p->name, "assistant");
+  const bool is_spoken = p->name.size_bytes == 0 || text_is_equal(&p->name, "user") ||
+                         text_is_equal(&p->name, "all") || text_is_equal(&p->name, "assistant");
   // A message to a tool that was not offered, such as the browser, counts as reasoning.
   const bool is_offered =
       p->tools != NULL && (is_function || tools_have(p->tools, p->name.bytes, p->name.size_bytes));
   if (is_spoken || !is_offered) {
-    parser_enter_text(p, !is_spoken || is_text(&channel, "analysis"));
+    parser_enter_text(p, !is_spoken || text_is_equal(&channel, "analysis"));
     if (p->is_exact && !p->is_reasoning) p->trims = false;
   } else {
     p->is_reasoning = true;  // if the message is not JSON

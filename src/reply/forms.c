@@ -21,62 +21,35 @@ static const char CALL_OF_MISTRAL[] =
     "{\"name\": \"" N "\", \"arguments\": " A ", \"id\": \"" I "\"}";
 static const char CALL_OF_APERTUS[] = "{\"" N "\": " A "}";
 
-static const reply_params FUNCTION_PARAMS = {.key = "<parameter=",
-                                             .key_end = ">",
-                                             .value = "",
-                                             .value_end = "</parameter>",
-                                             .end = "</function>"};
-static const reply_params GLM_PARAMS = {.key = "<arg_key>",
-                                        .key_end = "</arg_key>",
-                                        .value = "<arg_value>",
-                                        .value_end = "</arg_value>",
-                                        .end = "</tool_call>"};
-static const reply_params HUNYUAN_PARAMS = {.key = "<arg_key:opensource>",
-                                            .key_end = "</arg_key:opensource>",
-                                            .value = "<arg_value:opensource>",
-                                            .value_end = "</arg_value:opensource>",
-                                            .end = "</tool_call:opensource>"};
-static const reply_params INVOKE_PARAMS = {.key = "<parameter name=\"",
-                                           .key_end = "\"",
-                                           .value = "",
-                                           .value_end = "</parameter>",
-                                           .end = "</invoke>"};
-static const reply_params ATEM_PARAMS = {.key = "<atem:parameter name=\"",
-                                         .key_end = "\"",
-                                         .value = "",
-                                         .value_end = "</atem:parameter>",
-                                         .end = "</atem:invoke>"};
-static const reply_params DSML_PARAMS = {.key = "<｜DSML｜parameter name=\"",
-                                         .key_end = "\"",
-                                         .value = "",
-                                         .value_end = "</｜DSML｜parameter>",
-                                         .end = "</｜DSML｜invoke>",
-                                         .says_text = " string=\"true\"",
-                                         .says_json = " string=\"false\""};
-static const reply_params PARAM_PARAMS = {.key = "<param name=\"",
-                                          .key_end = "\"",
-                                          .value = "",
-                                          .value_end = "</param>",
-                                          .end = "</function>",
-                                          .wrap = "<![CDATA[",
-                                          .unwrap = "]]>"};
-static const reply_params KIMI_PARAMS = {.key = "<|open|>argument key=\"",
-                                         .key_end = "\"",
-                                         .value = "",
-                                         .value_end = "<|close|>argument<|sep|>",
-                                         .end = "<|close|>call<|sep|>",
-                                         .says_text = " type=\"string\"",
-                                         .says_json = " type=\"" SCHEMA_TYPE "\"",
-                                         .attributes_end = "<|sep|>",
-                                         .escapes_keys = true};
+#define TAGS(before_key, after_key, before_value, after_value, last)                        \
+  .key = before_key, .key_end = after_key, .value = before_value, .value_end = after_value, \
+  .end = last
+
+static const reply_params FUNCTION_PARAMS = {
+    TAGS("<parameter=", ">", "", "</parameter>", "</function>")};
+static const reply_params GLM_PARAMS = {
+    TAGS("<arg_key>", "</arg_key>", "<arg_value>", "</arg_value>", "</tool_call>")};
+static const reply_params HUNYUAN_PARAMS = {
+    TAGS("<arg_key:opensource>", "</arg_key:opensource>", "<arg_value:opensource>",
+         "</arg_value:opensource>", "</tool_call:opensource>")};
+static const reply_params INVOKE_PARAMS = {
+    TAGS("<parameter name=\"", "\"", "", "</parameter>", "</invoke>")};
+static const reply_params ATEM_PARAMS = {
+    TAGS("<atem:parameter name=\"", "\"", "", "</atem:parameter>", "</atem:invoke>")};
+static const reply_params DSML_PARAMS = {
+    TAGS("<｜DSML｜parameter name=\"", "\"", "", "</｜DSML｜parameter>", "</｜DSML｜invoke>"),
+    .says_text = " string=\"true\"", .says_json = " string=\"false\""};
+static const reply_params PARAM_PARAMS = {
+    TAGS("<param name=\"", "\"", "", "</param>", "</function>"), .wrap = "<![CDATA[",
+    .unwrap = "]]>"};
+static const reply_params KIMI_PARAMS = {
+    TAGS("<|open|>argument key=\"", "\"", "", "<|close|>argument<|sep|>", "<|close|>call<|sep|>"),
+    .says_text = " type=\"string\"", .says_json = " type=\"" SCHEMA_TYPE "\"",
+    .attributes_end = "<|sep|>", .escapes_keys = true};
 #define KIMI_CALL "<|open|>call tool=\"" N "\" index=\"" PATTERN_INDEX "\"<|sep|>"
 #define MINIMAX "]<]minimax[>["
-static const reply_params MINIMAX_PARAMS = {.key = MINIMAX "<",
-                                            .key_end = ">",
-                                            .value = "",
-                                            .value_end = MINIMAX "</" N ">",
-                                            .end = MINIMAX "</invoke>",
-                                            .has_elements = true};
+static const reply_params MINIMAX_PARAMS = {
+    TAGS(MINIMAX "<", ">", "", MINIMAX "</" N ">", MINIMAX "</invoke>"), .has_elements = true};
 static const reply_params GEMMA_4_PARAMS = {.key = "<|\"|>"};
 static const reply_params FUNCTION_GEMMA_PARAMS = {.key = "<escape>"};
 

@@ -75,15 +75,11 @@ static reply_step close_container(reply_parser *p) {
   return literal->is_list ? go(literal, AFTER_CALL) : STEP_DONE;
 }
 
-static bool word_is(const reply_text *word, const char *wanted) {
-  return word->size_bytes == strlen(wanted) && memcmp(word->bytes, wanted, word->size_bytes) == 0;
-}
-
 static bool put_word(reply_parser *p) {
   static const char *const WORDS[][2] = {{"True", "true"}, {"False", "false"}, {"None", "null"}};
   const reply_text *word = &p->reads.literal.word;
   for (size_t i = 0; i < 3; i++) {
-    if (!word_is(word, WORDS[i][0])) continue;
+    if (!text_is_equal(word, WORDS[i][0])) continue;
     parser_put_text(p, WORDS[i][1]);
     return true;
   }
@@ -96,9 +92,7 @@ static bool put_word(reply_parser *p) {
 static void put_key(reply_parser *p) {
   const reply_text *word = &p->reads.literal.word;
   put_comma(p);
-  parser_put_text(p, "\"");
-  for (uint32_t i = 0; i < word->size_bytes; i++) parser_put_escaped(p, (uint8_t)word->bytes[i]);
-  parser_put_text(p, "\"");
+  parser_put_string(p, word->bytes, word->size_bytes);
 }
 
 // ---- strings ----

@@ -81,20 +81,10 @@ static const char *word_of(value_text text, uint32_t types) {
   return NULL;
 }
 
-static void put_string(reply_parser *p, value_text text) {
-  parser_put_text(p, "\"");
-  for (size_t i = 0; i < text.size_bytes; i++) parser_put_escaped(p, text.bytes[i]);
-  parser_put_text(p, "\"");
-}
-
 // Whether the attributes contain one that overrides the schema: string="true", string="false",
 // type="TYPE".
 static bool says(const reply_text *attributes, const char *wanted) {
-  const size_t count = strlen(wanted);
-  for (size_t at = 0; at + count <= attributes->size_bytes; at++) {
-    if (memcmp(attributes->bytes + at, wanted, count) == 0) return true;
-  }
-  return false;
+  return parser_find_last(attributes->bytes, attributes->size_bytes, wanted) != 0;
 }
 
 static void put_typed(reply_parser *p, value_text text, uint32_t types) {
@@ -107,7 +97,7 @@ static void put_typed(reply_parser *p, value_text text, uint32_t types) {
   } else if (word != NULL && (types & SAID_STRING) == 0) {
     parser_put_text(p, word);
   } else {
-    put_string(p, text);
+    parser_put_string(p, text.bytes, text.size_bytes);
   }
 }
 
@@ -173,7 +163,7 @@ static void put_elements(reply_parser *p, value_text text, uint32_t schema) {
     const value_text inside = take_inside(&rest, mark);
     if (!is_first) parser_put_text(p, ", ");
     if (!is_list) {
-      put_string(p, name);
+      parser_put_string(p, name.bytes, name.size_bytes);
       parser_put_text(p, ": ");
     }
     put_elements(p, inside,
@@ -228,11 +218,9 @@ static reply_step end_key(reply_parser *p) {
   params_state *params = &p->reads.params;
   if (p->form->params->escapes_keys) unescape_key(&p->key);
   if (!p->begun && !call_begin(p)) return STEP_FAIL;
-  parser_put_text(p, params->has_items ? ", \"" : "{\"");
-  for (uint32_t i = 0; i < p->key.size_bytes; i++) {
-    parser_put_escaped(p, (uint8_t)p->key.bytes[i]);
-  }
-  parser_put_text(p, "\": ");
+  parser_put_text(p, params->has_items ? ", " : "{");
+  parser_put_string(p, p->key.bytes, p->key.size_bytes);
+  parser_put_text(p, ": ");
   params->has_items = true;
   params->attributes.size_bytes = 0;
   if (p->form->params->key_end[0] != '"') return begin_value(p);

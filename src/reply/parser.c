@@ -15,6 +15,10 @@ enum {
 // Roles of tags.
 enum { ROLE_CALL, ROLE_CALLS_END, ROLE_CHANNEL, ROLE_THOUGHT, ROLE_THOUGHT_END, ROLE_WRAPPER };
 
+bool text_is_equal(const reply_text *text, const char *wanted) {
+  return text->size_bytes == strlen(wanted) && memcmp(text->bytes, wanted, text->size_bytes) == 0;
+}
+
 // ---- events ----
 
 static void send(reply_parser *p, size_t count) {
@@ -63,6 +67,12 @@ void parser_put_escaped(reply_parser *p, uint8_t byte) {
   char escaped[6];
   const size_t count = escape_byte(byte, escaped);
   parser_put(p, REPLY_CALL_ARGUMENTS, (const uint8_t *)escaped, count);
+}
+
+void parser_put_string(reply_parser *p, const void *bytes, size_t size_bytes) {
+  parser_put_text(p, "\"");
+  for (size_t i = 0; i < size_bytes; i++) parser_put_escaped(p, ((const uint8_t *)bytes)[i]);
+  parser_put_text(p, "\"");
 }
 
 uint64_t parser_base_bytes(const reply_parser *p) { return p->taken_bytes - (p->count - p->base); }

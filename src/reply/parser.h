@@ -32,6 +32,8 @@ static inline bool text_add(reply_text *text, uint8_t byte) {
   return true;
 }
 
+bool text_is_equal(const reply_text *text, const char *wanted);
+
 typedef enum reply_place { PLACE_TEXT, PLACE_HEADER, PLACE_CALL } reply_place;
 typedef enum reply_phase { PHASE_HEAD, PHASE_ARGUMENTS, PHASE_TAIL, PHASE_CLOSE } reply_phase;
 
@@ -119,8 +121,9 @@ struct reply_parser {
 
 void parser_put(reply_parser *p, reply_event_kind kind, const uint8_t *bytes, size_t size_bytes);
 void parser_put_text(reply_parser *p, const char *text);  // adds text to the arguments
-// Adds a byte of a JSON string to the arguments.
+// Adds a byte of a JSON string to the arguments, and a whole string with its quotes.
 void parser_put_escaped(reply_parser *p, uint8_t byte);
+void parser_put_string(reply_parser *p, const void *bytes, size_t size_bytes);
 void parser_show(reply_parser *p);  // emits the collected text
 void parser_fail(reply_parser *p, wick_status status, const char *what);
 // Returns the position after the last occurrence of a string; 0 if there is none.
