@@ -4,41 +4,31 @@
 #include "media/audio.h"
 
 static const media_step ULTRAVOX[] = {
-    {.op = OP_LAYER_NORM, .name = "a.post_ln"},
-    {.op = OP_STACK},
+    STEP_LAYER_NORM("a.post_ln", 0),
+    STEP(STACK),
     {.op = OP_RMS_NORM, .name = "mm.a.norm_pre", .epsilon = 1e-6f},
-    {.op = OP_LINEAR, .name = "mm.a.mlp.1"},
-    {.op = OP_SWIGLU},
+    STEP_LINEAR("mm.a.mlp.1"),
+    STEP(SWIGLU),
     {.op = OP_RMS_NORM, .name = "mm.a.norm_mid", .epsilon = 1e-6f},
-    {.op = OP_LINEAR, .name = "mm.a.mlp.2"},
-    {.op = OP_END}};
+    STEP_LINEAR("mm.a.mlp.2"),
+    STEPS_END};
 static const media_step VOXTRAL[] = {{.op = OP_MEAN_OF_TWO, .is_unpublished = true},
-                                     {.op = OP_LAYER_NORM, .name = "a.post_ln"},
-                                     {.op = OP_STACK},
-                                     {.op = OP_LINEAR, .name = "mm.a.mlp.1"},
-                                     {.op = OP_ACTIVATION, .activation = ACTIVATION_GELU_ERF},
-                                     {.op = OP_LINEAR, .name = "mm.a.mlp.2"},
-                                     {.op = OP_END}};
-static const media_step QWEN2A[] = {{.op = OP_MEAN_OF_TWO},
-                                    {.op = OP_LAYER_NORM, .name = "a.post_ln"},
-                                    {.op = OP_LINEAR, .name = "mm.a.fc"},
-                                    {.op = OP_END}};
-static const media_step QWEN3A[] = {{.op = OP_LAYER_NORM, .name = "a.post_ln"},
-                                    {.op = OP_LINEAR, .name = "mm.a.mlp.1"},
-                                    {.op = OP_ACTIVATION, .activation = ACTIVATION_GELU_ERF},
-                                    {.op = OP_LINEAR, .name = "mm.a.mlp.2"},
-                                    {.op = OP_END}};
+                                     STEP_LAYER_NORM("a.post_ln", 0),
+                                     STEP(STACK),
+                                     STEPS_MLP("mm.a.mlp.1", GELU_ERF, "mm.a.mlp.2"),
+                                     STEPS_END};
+static const media_step QWEN2A[] = {STEP(MEAN_OF_TWO), STEP_LAYER_NORM("a.post_ln", 0),
+                                    STEP_LINEAR("mm.a.fc"), STEPS_END};
+static const media_step QWEN3A[] = {STEP_LAYER_NORM("a.post_ln", 0),
+                                    STEPS_MLP("mm.a.mlp.1", GELU_ERF, "mm.a.mlp.2"), STEPS_END};
 static const media_step GEMMA4A[] = {
-    {.op = OP_LINEAR, .name = "a.pre_encode.out"},
+    STEP_LINEAR("a.pre_encode.out"),
     {.op = OP_UNIT_NORM, .name = "mm.a.soft_emb_norm", .epsilon = 1e-6f},
-    {.op = OP_LINEAR, .name = "mm.a.input_projection"},
-    {.op = OP_END}};
-static const media_step LFM2A[] = {{.op = OP_LAYER_NORM, .name = "mm.a.mlp.0", .epsilon = 1e-5f},
-                                   {.op = OP_LINEAR, .name = "mm.a.mlp.1"},
-                                   {.op = OP_ACTIVATION, .activation = ACTIVATION_GELU_ERF},
-                                   {.op = OP_LINEAR, .name = "mm.a.mlp.3"},
-                                   {.op = OP_END}};
-static const media_step GRANITE[] = {{.op = OP_LINEAR, .name = "a.proj_linear"}, {.op = OP_END}};
+    STEP_LINEAR("mm.a.input_projection"),
+    STEPS_END};
+static const media_step LFM2A[] = {STEP_LAYER_NORM("mm.a.mlp.0", 1e-5f),
+                                   STEPS_MLP("mm.a.mlp.1", GELU_ERF, "mm.a.mlp.3"), STEPS_END};
+static const media_step GRANITE[] = {STEP_LINEAR("a.proj_linear"), STEPS_END};
 
 #define WHISPER_FRONT              \
   {.transform = 400,               \

@@ -5,11 +5,6 @@
 
 enum { WIDTH_MAX = 1 << 16, FFN_MAX = 1 << 18, GEMMA_ATTENDED = 12, SINUSOID_WIDTH = 512 };
 
-static bool fail_memory(const weight_reader *reader) {
-  (void)memory_fail(reader->model->memory, reader->error, "weights of the audio encoder");
-  return false;
-}
-
 static bool read_kind(weight_reader *reader) {
   gguf_string name;
   if (!metadata_projector(reader, &name)) return false;
@@ -244,8 +239,8 @@ static bool read_conformers(weight_reader *reader, uint32_t ffn) {
                      &sound->farthest))) {
     return false;
   }
-  sound->layers = weights_take(model, model->layer_count * sizeof *sound->layers);
-  if (sound->layers == NULL) return fail_memory(reader);
+  sound->layers = weights_take(reader, model->layer_count * sizeof *sound->layers);
+  if (sound->layers == NULL) return false;
   for (uint32_t i = 0; i < model->layer_count; i++) {
     if (!read_conformer(reader, i, ffn)) return false;
   }
@@ -310,8 +305,8 @@ static bool read_qformer(weight_reader *reader) {
     text_format(name, sizeof name, "proj_blk.%u.ffn_up.weight", (unsigned)former->blocks);
     if (weights_find(reader, "a.", name) == NULL) break;
   }
-  former->layers = weights_take(model, (former->blocks + 1) * sizeof *former->layers);
-  if (former->layers == NULL) return fail_memory(reader);
+  former->layers = weights_take(reader, (former->blocks + 1) * sizeof *former->layers);
+  if (former->layers == NULL) return false;
   for (uint32_t i = 0; i < former->blocks; i++) {
     if (!read_qformer_layer(reader, i, &former->layers[i])) return false;
   }
@@ -341,8 +336,8 @@ static bool read_granite(weight_reader *reader) {
 
 static bool read_layers(weight_reader *reader, uint32_t ffn) {
   media_model *model = reader->model;
-  model->layers = weights_take(model, model->layer_count * sizeof *model->layers);
-  if (model->layers == NULL) return fail_memory(reader);
+  model->layers = weights_take(reader, model->layer_count * sizeof *model->layers);
+  if (model->layers == NULL) return false;
   for (uint32_t i = 0; i < model->layer_count; i++) {
     if (!layers_read(reader, i, ffn)) return false;
   }
@@ -356,8 +351,8 @@ bool audio_open(weight_reader *reader) {
       !metadata_u32(reader, "feed_forward_length", 0, FFN_MAX, false, &ffn)) {
     return false;
   }
-  model->sound = weights_take(model, sizeof *model->sound);
-  if (model->sound == NULL) return fail_memory(reader);
+  model->sound = weights_take(reader, sizeof *model->sound);
+  if (model->sound == NULL) return false;
   sound_front *front = &model->sound->front;
   *front = model->audio->front;
   if (model->options.follows_llama_cpp && front->llama_cpp_floor != 0) {

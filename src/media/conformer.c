@@ -38,11 +38,10 @@ uint32_t conformer_thread_floats(const media_model *model, uint32_t rows) {
   return arena_line_floats(rows) + 2 * arena_line_floats(model->head_dim);
 }
 
-static void put_sinusoid(const row_job *job, uint32_t row, uint32_t thread) {
+static void put_sinusoid(const row_job *job, uint32_t row) {
   const media_model *model = job->encoding->model;
   const int64_t distance = distances_of(model, job->encoding->grid.rows).least + row;
   float *out = job->rows + row * job->stride;
-  (void)thread;
   const uint32_t width = sinusoid_width(model), half = width / 2;
   const bool is_gemma = model->audio->stem == STEM_GEMMA4A;
   for (uint32_t i = 0; i < half; i++) {
@@ -170,9 +169,9 @@ static void attend_head(const row_job *job, uint32_t i, uint32_t head, float *sc
   }
 }
 
-static void attend_row(const row_job *job, uint32_t i, uint32_t thread) {
+static void attend_row(const row_job *job, uint32_t i) {
   const media_encoding *encoding = job->encoding;
-  float *scratch = encoding->per_thread + (size_t)thread * encoding->per_thread_stride;
+  float *scratch = encoding->per_thread + (size_t)job->thread * encoding->per_thread_stride;
   for (uint32_t head = 0; head < encoding->model->heads; head++) {
     attend_head(job, i, head, scratch);
   }
@@ -202,14 +201,13 @@ static void attend(media_encoding *encoding, const conformer_layer *layer) {
 // ---- convolution ----
 
 // Computes A sigmoid(B) of a row's halves, in place.
-static void gate_row(const row_job *job, uint32_t row, uint32_t thread) {
+static void gate_row(const row_job *job, uint32_t row) {
   float *x = job->rows + row * job->stride;
-  (void)thread;
   job->encoding->model->kernels->sigmoid_mul(x, x + job->width, job->width);
 }
 
 // Computes a row of the convolution over time, then the norm and the activation.
-static void convolve_row(const row_job *job, uint32_t row, uint32_t thread) {
+static void convolve_row(const row_job *job, uint32_t row) {
   const media_encoding *encoding = job->encoding;
   const media_model *model = encoding->model;
   const audio_weights *sound = model->sound;
@@ -218,7 +216,6 @@ static void convolve_row(const row_job *job, uint32_t row, uint32_t thread) {
   const bool is_causal = model->audio->stem == STEM_GEMMA4A;
   const int64_t first = (int64_t)row - (is_causal ? taps - 1 : taps / 2);
   float *to = job->rows + row * job->stride;
-  (void)thread;
   for (uint32_t c = 0; c < channels; c++)
     to[c] = layer->taps_bias == NULL ? 0 : layer->taps_bias[c];
   for (uint32_t tap = 0; tap < taps; tap++) {
@@ -261,10 +258,9 @@ static void convolve(media_encoding *encoding, const conformer_layer *layer) {
 // ---- the layer ----
 
 // Computes hidden += factor * post(normed).
-static void add_row(const row_job *job, uint32_t row, uint32_t thread) {
+static void add_row(const row_job *job, uint32_t row) {
   const media_model *model = job->encoding->model;
   float *y = job->encoding->normed + row * job->stride;
-  (void)thread;
   if (job->post != NULL) model->kernels->rms_norm(y, job->post, job->width, model->epsilon, y);
   model->kernels->scale(y, *job->scale, job->width);
   model->kernels->add(job->encoding->hidden + row * job->stride, y, job->width);
@@ -293,8 +289,7 @@ static void run_half(media_encoding *encoding, const conformer_layer *layer, int
   add_part(encoding, 0.5f, layer->ffn_post[half]);
 }
 
-static void soft_max_row(const row_job *job, uint32_t row, uint32_t thread) {
-  (void)thread;
+static void soft_max_row(const row_job *job, uint32_t row) {
   soft_max(job->rows + row * job->stride, job->width);
 }
 

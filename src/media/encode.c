@@ -179,10 +179,9 @@ static void widen_heads(const media_model *model, float *row) {
   }
 }
 
-static void narrow_row(const row_job *job, uint32_t row, uint32_t thread) {
+static void narrow_row(const row_job *job, uint32_t row) {
   const media_model *model = job->encoding->model;
   float *heads = job->rows + row * job->stride;
-  (void)thread;
   for (uint32_t h = 1; h < model->heads; h++) {
     memmove(heads + (size_t)h * model->head_dim, heads + (size_t)h * model->head_room,
             model->head_dim * sizeof *heads);
@@ -190,14 +189,13 @@ static void narrow_row(const row_job *job, uint32_t row, uint32_t thread) {
 }
 
 // Applies norms and rotation to the queries and keys of a row.
-static void prepare_row(const row_job *job, uint32_t row, uint32_t thread) {
+static void prepare_row(const row_job *job, uint32_t row) {
   const media_encoding *encoding = job->encoding;
   const media_model *model = encoding->model;
   const vision_attention *attention = job->more;
   float *q = encoding->qkv + row * encoding->qkv_stride;
   float *k = q + (size_t)model->heads * model->head_dim;
   float *v = k + (size_t)model->kv_heads * model->head_dim;
-  (void)thread;
   if (attention->q_norm != NULL) norm_heads(job, q, attention->q_norm, model->heads);
   if (attention->k_norm != NULL) norm_heads(job, k, attention->k_norm, model->kv_heads);
   if (model->kind->norms_values) norm_heads(job, v, NULL, model->kv_heads);
@@ -297,11 +295,10 @@ static wick_status attend(media_encoding *encoding, const vision_attention *weig
 // ---- layers ----
 
 // Computes hidden += normed, after scaling and normalising it as the layer requires.
-static void add_row(const row_job *job, uint32_t row, uint32_t thread) {
+static void add_row(const row_job *job, uint32_t row) {
   const media_model *model = job->encoding->model;
   float *y = job->encoding->normed + row * job->stride;
   float *hidden = job->rows + row * job->stride;
-  (void)thread;
   if (job->scale != NULL) model->kernels->multiply(y, job->scale, job->width);
   if (job->post != NULL) model->kernels->rms_norm(y, job->post, job->width, model->epsilon, y);
   model->kernels->add(hidden, y, job->width);
@@ -342,12 +339,11 @@ static void add_deepstack(media_encoding *encoding, const media_projector *deeps
 }
 
 // Computes normed[block] += the mean of the block's rows.
-static void add_mean(const row_job *job, uint32_t block, uint32_t thread) {
+static void add_mean(const row_job *job, uint32_t block) {
   const media_encoding *encoding = job->encoding;
   const patch_grid *grid = &encoding->grid;
   const uint32_t across = grid->across / 2, y = block / across * 2, x = block % across * 2;
   float *to = encoding->normed + block * encoding->stride;
-  (void)thread;
   for (uint32_t i = 0; i < 4; i++) {
     const uint32_t row = grid->row_of[(y + i / 2) * grid->across + x + i % 2];
     const float *from = encoding->hidden + row * encoding->stride;

@@ -54,7 +54,7 @@ struct media_encoding {
   sound_job *sound_job;       // NULL: an image
   float *spectrum;            // [bands][frames]
   float *maps[2], *relative;  // rows between convolutions, and of relative positions
-  uint32_t wide_stride, per_thread_stride, projector_floats, feature_stride;
+  uint32_t wide_stride, per_thread_stride, feature_stride;
   uint8_t *act, *pages;
 };
 
@@ -73,11 +73,11 @@ uint64_t encode_bytes(const media_model *model, const media_chunk *chunk, uint32
 
 // ---- rows.c ----
 
-// A job that runs in parallel for each row; `thread` is the index of the scratch buffer.
+// A job that runs in parallel for each row.
 typedef struct row_job row_job;
 struct row_job {
   media_encoding *encoding;
-  void (*run)(const row_job *job, uint32_t row, uint32_t thread);
+  void (*run)(const row_job *job, uint32_t row);
   float *rows;
   const float *from;
   size_t stride, from_stride;
@@ -85,8 +85,9 @@ struct row_job {
   const float *scale, *post, *after;
   float epsilon;
   uint32_t width;
-  uint32_t first;  // first row of the piece, set by rows_run
-  uint64_t macs;   // per row; 0: a cost for `width` values
+  uint32_t first;   // first row of the piece, set by rows_run
+  uint32_t thread;  // index of the scratch buffer, set for each call
+  uint64_t macs;    // per row; 0: a cost for `width` values
   bool is_rms;
   media_activation activation;
   const void *more;

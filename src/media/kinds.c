@@ -3,69 +3,50 @@
 
 #include <stddef.h>
 
-static const media_step IDEFICS3[] = {
-    {.op = OP_SHUFFLE}, {.op = OP_LINEAR, .name = "mm.model.fc"}, {.op = OP_END}};
+static const media_step IDEFICS3[] = {STEP(SHUFFLE), STEP_LINEAR("mm.model.fc"), STEPS_END};
 static const media_step LFM2[] = {
-    {.op = OP_SHUFFLE},
+    STEP(SHUFFLE),
     {.op = OP_LAYER_NORM, .name = "mm.input_norm", .is_optional = true, .epsilon = 1e-5f},
-    {.op = OP_LINEAR, .name = "mm.1"},
-    {.op = OP_ACTIVATION, .activation = ACTIVATION_GELU_TANH},
-    {.op = OP_LINEAR, .name = "mm.2"},
-    {.op = OP_END}};
-static const media_step GEMMA3[] = {{.op = OP_POOL},
+    STEPS_MLP("mm.1", GELU_TANH, "mm.2"),
+    STEPS_END};
+static const media_step GEMMA3[] = {STEP(POOL),
                                     {.op = OP_RMS_NORM, .name = "mm.soft_emb_norm"},
                                     {.op = OP_LINEAR_TURNED, .name = "mm.input_projection"},
-                                    {.op = OP_END}};
-static const media_step QWEN[] = {{.op = OP_SHUFFLE},
-                                  {.op = OP_LINEAR, .name = "mm.0"},
-                                  {.op = OP_ACTIVATION, .activation = ACTIVATION_GELU_TANH},
-                                  {.op = OP_LINEAR, .name = "mm.2"},
-                                  {.op = OP_END}};
-static const media_step INTERNVL[] = {
-    {.op = OP_SHUFFLE},
-    {.op = OP_LAYER_NORM, .name = "mm.model.mlp.0", .epsilon = 1e-5f},
-    {.op = OP_LINEAR, .name = "mm.model.mlp.1"},
-    {.op = OP_ACTIVATION, .activation = ACTIVATION_GELU_TANH},
-    {.op = OP_LINEAR, .name = "mm.model.mlp.3"},
-    {.op = OP_END}};
-static const media_step MLP[] = {{.op = OP_LINEAR, .name = "mm.0"},
-                                 {.op = OP_ACTIVATION, .activation = ACTIVATION_GELU_TANH},
-                                 {.op = OP_LINEAR, .name = "mm.2"},
-                                 {.op = OP_END}};
-static const media_step GEMMA4V[] = {{.op = OP_POOL},
-                                     {.op = OP_ROOT_OF_WIDTH},
-                                     {.op = OP_STANDARDISE},
-                                     {.op = OP_UNIT_NORM},
-                                     {.op = OP_LINEAR, .name = "mm.input_projection"},
-                                     {.op = OP_END}};
-static const media_step PADDLEOCR[] = {
-    {.op = OP_LAYER_NORM, .name = "mm.input_norm", .epsilon = 1e-5f},
-    {.op = OP_SHUFFLE},
-    {.op = OP_LINEAR, .name = "mm.1"},
-    {.op = OP_ACTIVATION, .activation = ACTIVATION_FILE},
-    {.op = OP_LINEAR, .name = "mm.2"},
-    {.op = OP_END}};
+                                    STEPS_END};
+static const media_step QWEN[] = {STEP(SHUFFLE), STEPS_MLP("mm.0", GELU_TANH, "mm.2"), STEPS_END};
+static const media_step INTERNVL[] = {STEP(SHUFFLE), STEP_LAYER_NORM("mm.model.mlp.0", 1e-5f),
+                                      STEPS_MLP("mm.model.mlp.1", GELU_TANH, "mm.model.mlp.3"),
+                                      STEPS_END};
+static const media_step MLP[] = {STEPS_MLP("mm.0", GELU_TANH, "mm.2"), STEPS_END};
+static const media_step GEMMA4V[] = {STEP(POOL),
+                                     STEP(ROOT_OF_WIDTH),
+                                     STEP(STANDARDISE),
+                                     STEP(UNIT_NORM),
+                                     STEP_LINEAR("mm.input_projection"),
+                                     STEPS_END};
+static const media_step PADDLEOCR[] = {STEP_LAYER_NORM("mm.input_norm", 1e-5f), STEP(SHUFFLE),
+                                       STEPS_MLP("mm.1", FILE, "mm.2"), STEPS_END};
 static const media_step PIXTRAL[] = {
     {.op = OP_RMS_NORM, .name = "mm.input_norm", .is_optional = true},
     {.op = OP_GATHER, .name = "mm.patch_merger", .is_optional = true},
     {.op = OP_LINEAR, .name = "mm.patch_merger", .is_optional = true},
-    {.op = OP_LINEAR, .name = "mm.1"},
-    {.op = OP_ACTIVATION, .activation = ACTIVATION_GELU_TANH},
-    {.op = OP_LINEAR, .name = "mm.2"},
-    {.op = OP_END}};
+    STEPS_MLP("mm.1", GELU_TANH, "mm.2"),
+    STEPS_END};
 static const media_step GLM4V[] = {{.op = OP_GATHER, .name = "mm.patch_merger"},
-                                   {.op = OP_LINEAR, .name = "mm.patch_merger"},
-                                   {.op = OP_LINEAR, .name = "mm.model.fc"},
-                                   {.op = OP_LAYER_NORM, .name = "mm.post_norm", .epsilon = 1e-5f},
+                                   STEP_LINEAR("mm.patch_merger"),
+                                   STEP_LINEAR("mm.model.fc"),
+                                   STEP_LAYER_NORM("mm.post_norm", 1e-5f),
                                    {.op = OP_ACTIVATION, .activation = ACTIVATION_GELU_ERF},
                                    {.op = OP_GATED, .name = "mm", .activation = ACTIVATION_FILE},
-                                   {.op = OP_END}};
-static const media_step MINICPM[] = {{.op = OP_SHUFFLE},
-                                     {.op = OP_LAYER_NORM, .name = "mm.input_norm"},
-                                     {.op = OP_LINEAR, .name = "mm.up"},
-                                     {.op = OP_ACTIVATION, .activation = ACTIVATION_GELU_ERF},
-                                     {.op = OP_LINEAR, .name = "mm.down"},
-                                     {.op = OP_END}};
+                                   STEPS_END};
+static const media_step MINICPM[] = {STEP(SHUFFLE), STEP_LAYER_NORM("mm.input_norm", 0),
+                                     STEPS_MLP("mm.up", GELU_ERF, "mm.down"), STEPS_END};
+
+// Near its own size, in blocks of 2 x 2 patches with two rotary positions.
+#define QWEN_GRID                                                                       \
+  .sizing = SIZING_SMART, .filter = IMAGE_BICUBIC, .rotary = ROTARY_HALVES, .merge = 2, \
+  .has_fixed_merge = true, .blocks_min = 8, .blocks_max = 4096
+#define QWEN_STEPS .steps = QWEN, .before = "<|vision_start|>", .after = "<|vision_end|>"
 
 static const vision_kind KINDS[] = {
     {.name = "idefics3",
@@ -95,44 +76,14 @@ static const vision_kind KINDS[] = {
      .steps = GEMMA3,
      .before = "<start_of_image>",
      .after = "<end_of_image>"},
-    {.name = "qwen3vl_merger",
-     .sizing = SIZING_SMART,
-     .filter = IMAGE_BICUBIC,
-     .positions = POSITIONS_CORNERS,
-     .rotary = ROTARY_HALVES,
-     .has_fixed_merge = true,
-     .merge = 2,
-     .blocks_min = 8,
-     .blocks_max = 4096,
-     .steps = QWEN,
-     .before = "<|vision_start|>",
-     .after = "<|vision_end|>"},
+    {.name = "qwen3vl_merger", QWEN_GRID, .positions = POSITIONS_CORNERS, QWEN_STEPS},
     {.name = "qwen2.5vl_merger",
-     .sizing = SIZING_SMART,
-     .filter = IMAGE_BICUBIC,
-     .rotary = ROTARY_HALVES,
+     QWEN_GRID,
      .has_rms_norms = true,
      .has_windows = true,
      .may_swap = true,
-     .has_fixed_merge = true,
-     .merge = 2,
-     .blocks_min = 8,
-     .blocks_max = 4096,
-     .steps = QWEN,
-     .before = "<|vision_start|>",
-     .after = "<|vision_end|>"},
-    {.name = "qwen2vl_merger",
-     .sizing = SIZING_SMART,
-     .filter = IMAGE_BICUBIC,
-     .rotary = ROTARY_HALVES,
-     .may_swap = true,
-     .has_fixed_merge = true,
-     .merge = 2,
-     .blocks_min = 8,
-     .blocks_max = 4096,
-     .steps = QWEN,
-     .before = "<|vision_start|>",
-     .after = "<|vision_end|>"},
+     QWEN_STEPS},
+    {.name = "qwen2vl_merger", QWEN_GRID, .may_swap = true, QWEN_STEPS},
     {.name = "internvl",
      .sizing = SIZING_CANDIDATES,
      .filter = IMAGE_BICUBIC,
@@ -195,15 +146,9 @@ static const vision_kind KINDS[] = {
      .before = "<|im_start|>",
      .after = "<|im_end|>"},
     {.name = "glm4v",
-     .sizing = SIZING_SMART,
-     .filter = IMAGE_BICUBIC,
+     QWEN_GRID,
      .positions = POSITIONS_BICUBIC,
-     .rotary = ROTARY_HALVES,
      .has_rms_norms = true,
-     .has_fixed_merge = true,
-     .merge = 2,
-     .blocks_min = 8,
-     .blocks_max = 4096,
      .steps = GLM4V,
      .before = "<|begin_of_image|>",
      .after = "<|end_of_image|>"},

@@ -76,6 +76,16 @@ typedef struct media_step {
   media_activation activation;
 } media_step;
 
+// Rows of a list of steps, which ends with STEPS_END.
+#define STEP(kind) {.op = OP_##kind}
+#define STEP_LINEAR(tensor) {.op = OP_LINEAR, .name = tensor}
+#define STEP_LAYER_NORM(tensor, least) {.op = OP_LAYER_NORM, .name = tensor, .epsilon = least}
+// A matrix, a function and another matrix.
+#define STEPS_MLP(first, function, second)                                        \
+  STEP_LINEAR(first), {.op = OP_ACTIVATION, .activation = ACTIVATION_##function}, \
+      STEP_LINEAR(second)
+#define STEPS_END {.op = OP_END}
+
 typedef struct vision_kind {
   const char *name;  // value of clip.projector_type
   vision_sizing sizing;

@@ -79,7 +79,8 @@ static void plan_longest(const layout_settings *settings, image_size in, image_l
   out->overview = frame_of(settings, size, true);
 }
 
-static void plan_square(const layout_settings *settings, image_layout *out) {
+static void plan_square(const layout_settings *settings, image_size in, image_layout *out) {
+  (void)in;
   const bool stretches = settings->kind->stretches && !settings->pads;
   out->overview = frame_of(settings, square_of(settings), !stretches);
 }
@@ -234,7 +235,7 @@ static void plan_pinpoints(const layout_settings *settings, image_size in, image
     plan_best(settings, in, out);
     return;
   }
-  plan_square(settings, out);
+  plan_square(settings, in, out);
   out->overview.colour[0] = 122;
   out->overview.colour[1] = 116;
   out->overview.colour[2] = 104;
@@ -288,13 +289,18 @@ static void plan_slices(const layout_settings *settings, image_size in, image_la
   const image_size cell = {at_least(round_of((float)in.width / (float)grid.width), 1),
                            at_least(round_of((float)in.height / (float)grid.height), 1)};
   const image_size size = slice_size(settings, cell, true);
-  out->overview_is_first = true;
   set_tiles(
       out, grid.width, grid.height,
       frame_of(settings, (image_size){size.width * grid.width, size.height * grid.height}, true));
 }
 
 // ---- all layouts ----
+
+static void (*const PLANS[])(const layout_settings *settings, image_size in, image_layout *out) = {
+    [SIZING_SQUARE] = plan_square,       [SIZING_SMART] = plan_smart,
+    [SIZING_LONGEST] = plan_longest,     [SIZING_IDEFICS] = plan_idefics,
+    [SIZING_LFM2] = plan_lfm2,           [SIZING_CANDIDATES] = plan_best,
+    [SIZING_PINPOINTS] = plan_pinpoints, [SIZING_SLICES] = plan_slices};
 
 static bool is_frame_sane(const image_frame *frame) {
   return frame->width != 0 && frame->height != 0 &&
@@ -305,32 +311,7 @@ wick_status layout_plan(const layout_settings *settings, uint32_t width, uint32_
                         image_layout *out, wick_error *error) {
   const image_size in = {width, height};
   *out = (image_layout){0};
-  switch (settings->kind->sizing) {
-    case SIZING_SQUARE:
-      plan_square(settings, out);
-      break;
-    case SIZING_SMART:
-      plan_smart(settings, in, out);
-      break;
-    case SIZING_LONGEST:
-      plan_longest(settings, in, out);
-      break;
-    case SIZING_IDEFICS:
-      plan_idefics(settings, in, out);
-      break;
-    case SIZING_LFM2:
-      plan_lfm2(settings, in, out);
-      break;
-    case SIZING_CANDIDATES:
-      plan_best(settings, in, out);
-      break;
-    case SIZING_PINPOINTS:
-      plan_pinpoints(settings, in, out);
-      break;
-    case SIZING_SLICES:
-      plan_slices(settings, in, out);
-      break;
-  }
+  PLANS[settings->kind->sizing](settings, in, out);
   const uint64_t tiles = (uint64_t)out->columns * out->rows;
   if (tiles > LAYOUT_TILES_MAX || !is_frame_sane(&out->overview) ||
       (tiles != 0 && !is_frame_sane(&out->tiles))) {

@@ -26,7 +26,6 @@ typedef struct image_layout {
   uint32_t columns, rows;  // of tiles; 0: only the overview
   image_frame tiles;       // of the image that is cut into tiles
   image_frame overview;
-  bool overview_is_first;
   bool overview_is_of_tiles;  // computed from the image that is cut into tiles
 } image_layout;
 

@@ -22,7 +22,7 @@ bool metadata_fail_key(const weight_reader *reader, wick_status status, const ch
   return false;
 }
 
-bool metadata_has(const weight_reader *reader, const char *name) {
+static bool has_key(const weight_reader *reader, const char *name) {
   char key[KEY_BYTES];
   return gguf_find(reader->directory, key_of(reader, name, key)) != NULL;
 }
@@ -61,7 +61,7 @@ bool metadata_list(const weight_reader *reader, const char *name, const gguf_val
 
 bool metadata_projector(const weight_reader *reader, gguf_string *out) {
   const char *name = "clip.projector_type";
-  if (!metadata_has(reader, name)) name = "projector_type";
+  if (!has_key(reader, name)) name = "projector_type";
   char key[KEY_BYTES];
   const wick_status status =
       gguf_get_string(reader->directory, key_of(reader, name, key), out, reader->error);
@@ -101,7 +101,7 @@ bool metadata_heads(weight_reader *reader) {
   if (!metadata_u32(reader, name, 1, HEADS_MAX, false, &model->heads)) return false;
   model->kv_heads = model->heads;
   model->head_dim = model->width / model->heads;
-  if (model->width % model->heads != 0 && !metadata_has(reader, "attention.head_dim")) {
+  if (model->width % model->heads != 0 && !has_key(reader, "attention.head_dim")) {
     return metadata_fail_key(reader, WICK_E_FORMAT, name, "does not divide the embedding length");
   }
   if (!metadata_u32(reader, "attention.head_count_kv", 1, HEADS_MAX, true, &model->kv_heads) ||

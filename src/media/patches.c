@@ -51,14 +51,13 @@ void grid_fill(patch_grid *grid) {
 
 // ---- the patch kernel ----
 
-static void read_patch(const row_job *job, uint32_t row, uint32_t thread) {
+static void read_patch(const row_job *job, uint32_t row) {
   const media_encoding *encoding = job->encoding;
   const media_model *model = encoding->model;
   const uint32_t patch = model->layout.patch, at = row + job->width;
   const patch_grid *grid = &encoding->grid;
   float *to = job->rows + row * job->stride;
   const bool is_centred = model->kind->positions == POSITIONS_AXES;
-  (void)thread;
   for (uint32_t channel = 0; channel < 3; channel++) {
     for (uint32_t y = 0; y < patch; y++) {
       const uint8_t *from = encoding->pixels.rgb +
@@ -207,14 +206,13 @@ static void add_resampled(const media_encoding *encoding, uint32_t y, uint32_t x
   add_taps(encoding, side, &down, &across, to);
 }
 
-static void add_position(const row_job *job, uint32_t row, uint32_t thread) {
+static void add_position(const row_job *job, uint32_t row) {
   const media_encoding *encoding = job->encoding;
   const media_model *model = encoding->model;
   const patch_grid *grid = &encoding->grid;
   const uint32_t y = grid->y[row], x = grid->x[row], n = model->width;
   float *to = encoding->hidden + row * encoding->stride;
   const bool is_second = model->class_row != NULL && !model->options.follows_llama_cpp;
-  (void)thread;
   switch (model->kind->positions) {
     case POSITIONS_FIXED:
       add_scaled(to, table_row(model, y * grid->across + x + is_second), 1, n);
@@ -252,7 +250,7 @@ static void put_angle(float *pair, uint32_t position, double exponent, double ba
   pair[1] = (float)sine;
 }
 
-static void put_angles(const row_job *job, uint32_t row, uint32_t thread) {
+static void put_angles(const row_job *job, uint32_t row) {
   const media_encoding *encoding = job->encoding;
   const media_model *model = encoding->model;
   const vision_rotary rotary = model->kind->rotary;
@@ -260,7 +258,6 @@ static void put_angles(const row_job *job, uint32_t row, uint32_t thread) {
   const uint32_t y = encoding->grid.y[row], x = encoding->grid.x[row];
   const bool is_gemma = rotary == ROTARY_QUARTERS;
   float *to = encoding->cos_sin + (size_t)row * dim;
-  (void)thread;
   for (uint32_t j = 0; j < half; j++) {
     const double exponent = -2.0 * j / (dim / 2), base = is_gemma ? 100 : 10000;
     const double shift = rotary == ROTARY_NEIGHBOURS ? -2.0 / dim : 0;

@@ -37,26 +37,23 @@ uint64_t project_floats(const media_projector *projector, uint32_t patches, uint
 }
 
 typedef struct merge_job {
-  const float *from;
-  size_t from_stride;
   uint32_t merge, width, blocks_across;
   media_op op;
 } merge_job;
 
 // Turns a block of patches into one row; patches beyond the grid are zeros.
-static void merge_block(const row_job *job, uint32_t block, uint32_t thread) {
+static void merge_block(const row_job *job, uint32_t block) {
   const merge_job *merge = job->more;
   const patch_grid *grid = &job->encoding->grid;
   const uint32_t n = merge->merge, width = merge->width, area = n * n;
   float *to = job->rows + block * job->stride;
-  (void)thread;
   if (merge->op == OP_POOL) memset(to, 0, width * sizeof *to);
   for (uint32_t i = 0; i < area; i++) {
     const uint32_t y = block / merge->blocks_across * n + i / n;
     const uint32_t x = block % merge->blocks_across * n + i % n;
     const bool is_inside = y < grid->down && x < grid->across;
     const float *from =
-        is_inside ? merge->from + grid->row_of[y * grid->across + x] * merge->from_stride : NULL;
+        is_inside ? job->from + grid->row_of[y * grid->across + x] * job->from_stride : NULL;
     for (uint32_t c = 0; c < width; c++) {
       const float value = from == NULL ? 0 : from[c];
       if (merge->op == OP_POOL) to[c] += value;
@@ -68,16 +65,15 @@ static void merge_block(const row_job *job, uint32_t block, uint32_t thread) {
 }
 
 // Joins `stack` rows, or computes the mean of two rows. Rows beyond the last one are zeros.
-static void join_row(const row_job *job, uint32_t row, uint32_t thread) {
+static void join_row(const row_job *job, uint32_t row) {
   const merge_job *merge = job->more;
   float *to = job->rows + row * job->stride;
   const bool is_mean = merge->op == OP_MEAN_OF_TWO;
-  (void)thread;
   memset(to, 0, (size_t)merge->width * (is_mean ? 1 : merge->merge) * sizeof *to);
   for (uint32_t i = 0; i < merge->merge; i++) {
     const uint32_t at = row * merge->merge + i;
     if (at >= merge->blocks_across) break;
-    const float *from = merge->from + at * merge->from_stride;
+    const float *from = job->from + at * job->from_stride;
     for (uint32_t c = 0; c < merge->width; c++) {
       if (is_mean) to[c] += 0.5f * from[c];
       if (!is_mean) to[i * merge->width + c] = from[c];
@@ -85,100 +81,60 @@ static void join_row(const row_job *job, uint32_t row, uint32_t thread) {
   }
 }
 
-static uint32_t join_rows(media_encoding *encoding, const media_bound_step *bound, uint32_t rows,
-                          const float *from, size_t from_stride, float *to, size_t stride) {
-  const media_model *model = encoding->model;
+static uint32_t join_rows(row_job *job, const media_bound_step *bound, uint32_t rows) {
+  const media_model *model = job->encoding->model;
   const bool is_mean = bound->step->op == OP_MEAN_OF_TWO;
-  const merge_job merge = {.from = from,
-                           .from_stride = from_stride,
-                           .merge = is_mean ? 2 : model->stack,
-                           .width = bound->in,
-                           .blocks_across = rows,
-                           .op = bound->step->op};
+  const merge_job merge = {is_mean ? 2 : model->stack, bound->in, rows, bound->step->op};
   const bool keeps_rest = !is_mean && !model->options.follows_llama_cpp;
   const uint32_t joined = (rows + (keeps_rest ? merge.merge - 1 : 0)) / merge.merge;
-  const row_job job = {.encoding = encoding,
-                       .run = join_row,
-                       .rows = to,
-                       .stride = stride,
-                       .width = bound->out,
-                       .more = &merge};
-  rows_run(&job, joined);
+  job->run = join_row;
+  job->more = &merge;
+  rows_run(job, joined);
   return joined;
 }
 
-static uint32_t merge_rows(media_encoding *encoding, const media_bound_step *bound, uint32_t n,
-                           const float *from, size_t from_stride, float *to, size_t stride) {
-  const patch_grid *grid = &encoding->grid;
-  const merge_job merge = {.from = from,
-                           .from_stride = from_stride,
-                           .merge = n,
-                           .width = bound->in,
-                           .blocks_across = ceil_div_u32(grid->across, n),
-                           .op = bound->step->op};
+static uint32_t merge_rows(row_job *job, const media_bound_step *bound, uint32_t n) {
+  const patch_grid *grid = &job->encoding->grid;
+  const merge_job merge = {n, bound->in, ceil_div_u32(grid->across, n), bound->step->op};
   const uint32_t blocks = merge.blocks_across * ceil_div_u32(grid->down, n);
-  const row_job job = {.encoding = encoding,
-                       .run = merge_block,
-                       .rows = to,
-                       .stride = stride,
-                       .width = bound->out,
-                       .more = &merge};
-  rows_run(&job, blocks);
+  job->run = merge_block;
+  job->more = &merge;
+  rows_run(job, blocks);
   return blocks;
 }
 
-static void scale_row(const row_job *job, uint32_t row, uint32_t thread) {
+static void scale_row(const row_job *job, uint32_t row) {
   float *to = job->rows + row * job->stride;
   const media_model *model = job->encoding->model;
-  (void)thread;
   memmove(to, job->from + row * job->from_stride, job->width * sizeof *to);
   if (job->scale != NULL) model->kernels->scale(to, *job->scale, job->width);
   if (job->post == NULL) return;
   for (uint32_t i = 0; i < job->width; i++) to[i] = (to[i] - job->post[i]) * job->after[i];
 }
 
-static void copy_rows(media_encoding *encoding, const media_bound_step *bound, uint32_t rows,
-                      const float *from, size_t from_stride, float *to, size_t stride) {
-  const media_model *model = encoding->model;
+static void copy_rows(row_job *job, const media_bound_step *bound, uint32_t rows) {
+  const media_model *model = job->encoding->model;
   const float root = __builtin_sqrtf((float)bound->in);
-  row_job job = {.encoding = encoding,
-                 .run = scale_row,
-                 .rows = to,
-                 .stride = stride,
-                 .from = from,
-                 .from_stride = from_stride,
-                 .width = bound->in};
-  if (bound->step->op == OP_ROOT_OF_WIDTH) job.scale = &root;
+  job->run = scale_row;
+  if (bound->step->op == OP_ROOT_OF_WIDTH) job->scale = &root;
   if (bound->step->op == OP_STANDARDISE && model->std_bias != NULL && model->std_scale != NULL) {
-    job.post = model->std_bias;
-    job.after = model->std_scale;
+    job->post = model->std_bias;
+    job->after = model->std_scale;
   }
-  rows_run(&job, rows);
+  rows_run(job, rows);
   if (bound->step->op == OP_ACTIVATION) {
-    rows_activate(encoding, bound->step->activation, to, NULL, stride, bound->in, rows);
+    rows_activate(job->encoding, bound->step->activation, job->rows, NULL, job->stride, bound->in,
+                  rows);
   }
 }
 
 // Computes A silu(B).
-static void swiglu_row(const row_job *job, uint32_t row, uint32_t thread) {
+static void swiglu_row(const row_job *job, uint32_t row) {
   const kernel_table *kernels = job->encoding->model->kernels;
   const float *from = job->from + row * job->from_stride;
   float *to = job->rows + row * job->stride;
-  (void)thread;
   memcpy(to, from + job->width, job->width * sizeof *to);
   kernels->silu_mul(to, from, job->width);
-}
-
-static void swiglu_rows(media_encoding *encoding, const media_bound_step *bound, uint32_t rows,
-                        const float *from, size_t from_stride, float *to, size_t stride) {
-  const row_job job = {.encoding = encoding,
-                       .run = swiglu_row,
-                       .rows = to,
-                       .stride = stride,
-                       .from = from,
-                       .from_stride = from_stride,
-                       .width = bound->out};
-  rows_run(&job, rows);
 }
 
 // Applies one step to rows. Input and output must not overlap.
@@ -188,15 +144,19 @@ static uint32_t run_step(media_encoding *encoding, const media_bound_step *bound
   const media_step *step = bound->step;
   const float epsilon = step->epsilon != 0 ? step->epsilon : encoding->model->epsilon;
   const bool is_rms = step->op != OP_LAYER_NORM;
-  if (merges(bound)) return merge_rows(encoding, bound, merge, from, from_stride, to, stride);
-  if (joins(encoding->model, step)) {
-    return join_rows(encoding, bound, rows, from, from_stride, to, stride);
-  }
-  if (step->op == OP_SWIGLU) {
-    swiglu_rows(encoding, bound, rows, from, from_stride, to, stride);
-    return rows;
-  }
+  row_job job = {.encoding = encoding,
+                 .rows = to,
+                 .stride = stride,
+                 .from = from,
+                 .from_stride = from_stride,
+                 .width = bound->out};
+  if (merges(bound)) return merge_rows(&job, bound, merge);
+  if (joins(encoding->model, step)) return join_rows(&job, bound, rows);
   switch (step->op) {
+    case OP_SWIGLU:
+      job.run = swiglu_row;
+      rows_run(&job, rows);
+      return rows;
     case OP_LAYER_NORM:
     case OP_RMS_NORM:
     case OP_UNIT_NORM:
@@ -216,7 +176,7 @@ static uint32_t run_step(media_encoding *encoding, const media_bound_step *bound
     default:
       break;
   }
-  copy_rows(encoding, bound, rows, from, from_stride, to, stride);
+  copy_rows(&job, bound, rows);
   return rows;
 }
 

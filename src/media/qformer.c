@@ -53,14 +53,13 @@ static float dot(const float *a, const float *b, uint32_t n) {
 }
 
 // Computes the attention of one query of a window over the window's keys, with an online softmax.
-static void attend_row(const row_job *job, uint32_t row, uint32_t thread) {
+static void attend_row(const row_job *job, uint32_t row) {
   const audio_qformer *former = &job->encoding->model->sound->qformer;
   const former_attention *attention = job->more;
   const former_rows *rows = attention->rows;
   const uint32_t dim = former->width / former->heads;
   const size_t first = (size_t)(row / former->queries) * attention->keys * rows->stride;
   const float scale = 1 / __builtin_sqrtf((float)dim);
-  (void)thread;
   for (uint32_t at = 0; at < former->width; at += dim) {
     const float *q = rows->q + row * rows->stride + at;
     float *out = rows->attended + row * rows->stride + at;

@@ -8,8 +8,9 @@
 enum { VALUE_MACS = 16, ROWS_LEAST = 16, ROWS_TOGETHER = 64 };
 
 static void run_rows(void *context, uint32_t first, uint32_t last, uint32_t thread) {
-  const row_job *job = context;
-  for (uint32_t row = first; row < last; row++) job->run(job, job->first + row, thread);
+  row_job job = *(const row_job *)context;
+  job.thread = thread;
+  for (uint32_t row = first; row < last; row++) job.run(&job, job.first + row);
 }
 
 // Returns the number of rows that fit into a slice, at least `least` and at most `most`.
@@ -37,17 +38,15 @@ static void clamp_to(float *x, uint32_t n, float low, float high) {
   for (uint32_t i = 0; i < n; i++) x[i] = x[i] < low ? low : x[i] > high ? high : x[i];
 }
 
-static void clamp_input_row(const row_job *job, uint32_t row, uint32_t thread) {
+static void clamp_input_row(const row_job *job, uint32_t row) {
   const media_clamps *clamps = job->more;
   float *to = job->rows + row * job->stride;
-  (void)thread;
   memcpy(to, job->from + row * job->from_stride, job->width * sizeof *to);
   clamp_to(to, job->width, clamps->input_min, clamps->input_max);
 }
 
-static void clamp_output_row(const row_job *job, uint32_t row, uint32_t thread) {
+static void clamp_output_row(const row_job *job, uint32_t row) {
   const media_clamps *clamps = job->more;
-  (void)thread;
   clamp_to(job->rows + row * job->stride, job->width, clamps->output_min, clamps->output_max);
 }
 
@@ -105,19 +104,15 @@ void rows_multiply(media_encoding *encoding, const media_linear *linear, const f
   }
 }
 
-static void norm_one(const kernel_table *kernels, const row_job *job, const float *from,
-                     float *to) {
+static void norm_row_of(const row_job *job, uint32_t row) {
+  const kernel_table *kernels = job->encoding->model->kernels;
+  const float *from = job->from + row * job->from_stride;
+  float *to = job->rows + row * job->stride;
   if (job->is_rms) {
     kernels->rms_norm(from, job->norm->weight, job->width, job->epsilon, to);
   } else {
     kernels->layer_norm(from, job->norm->weight, job->norm->bias, job->width, job->epsilon, to);
   }
-}
-
-static void norm_row_of(const row_job *job, uint32_t row, uint32_t thread) {
-  (void)thread;
-  norm_one(job->encoding->model->kernels, job, job->from + row * job->from_stride,
-           job->rows + row * job->stride);
 }
 
 void rows_norm(media_encoding *encoding, const media_norm *norm, bool is_rms, float epsilon,
@@ -148,11 +143,10 @@ static void gelu_quick(const kernel_table *kernels, float *x, uint32_t n) {
   }
 }
 
-static void activate_row(const row_job *job, uint32_t row, uint32_t thread) {
+static void activate_row(const row_job *job, uint32_t row) {
   const kernel_table *kernels = job->encoding->model->kernels;
   float *x = job->rows + row * job->stride;
   const float *factors = job->from == NULL ? NULL : job->from + row * job->from_stride;
-  (void)thread;
   switch (job->activation) {
     case ACTIVATION_GELU_TANH:
       kernels->gelu_mul(x, factors, job->width);

@@ -44,11 +44,10 @@ static const float *below(const map_job *map, uint32_t at, uint32_t tap) {
   return in->values + (y - top) * in->down + (x - left) * in->across;
 }
 
-static void gather(const row_job *job, uint32_t row, uint32_t thread) {
+static void gather(const row_job *job, uint32_t row) {
   const map_job *map = job->more;
   const uint32_t taps = map->kernel->height * map->kernel->width;
   float *to = job->rows + row * job->stride;
-  (void)thread;
   for (uint32_t tap = 0; tap < taps; tap++) {
     const float *from = below(map, map->first + row, tap);
     for (uint32_t c = 0; c < map->in->channels; c++) {
@@ -77,11 +76,10 @@ static void convolve(media_encoding *encoding, const media_linear *linear, const
   }
 }
 
-static void add_taps(const row_job *job, uint32_t row, uint32_t thread) {
+static void add_taps(const row_job *job, uint32_t row) {
   const map_job *map = job->more;
   const uint32_t taps = map->kernel->height * map->kernel->width, channels = map->in->channels;
   float *to = job->rows + row * job->stride;
-  (void)thread;
   for (uint32_t c = 0; c < channels; c++) to[c] = map->bias == NULL ? 0 : map->bias[c];
   for (uint32_t tap = 0; tap < taps; tap++) {
     const float *from = below(map, row, tap);
@@ -97,18 +95,33 @@ static sound_map map_of(const float *rows, uint32_t height, uint32_t width, uint
   return (sound_map){rows, height, width, channels, width * stride, stride, 1};
 }
 
-static void relu_row(const row_job *job, uint32_t row, uint32_t thread) {
-  (void)thread;
+static void relu_row(const row_job *job, uint32_t row) {
   job->encoding->model->kernels->relu_mul(job->rows + row * job->stride, NULL, job->width);
 }
 
-static void relu(media_encoding *encoding, float *rows, uint32_t channels, uint32_t count) {
+static void relu(media_encoding *encoding, float *rows, const sound_map *map) {
   const row_job job = {.encoding = encoding,
                        .run = relu_row,
                        .rows = rows,
-                       .stride = arena_line_floats(channels),
-                       .width = channels};
-  rows_run(&job, count);
+                       .stride = map->across,
+                       .width = map->channels};
+  rows_run(&job, map->height * map->width);
+}
+
+static const map_kernel HALF = {3, 3, 2, 2};
+
+// Returns rows as the map that a stage with half the height and width of `in` computes.
+static sound_map half_of(const media_encoding *encoding, uint32_t stage, const sound_map *in,
+                         const float *rows) {
+  return map_of(rows, out_height(in, &HALF), out_width(in, &HALF),
+                encoding->model->sound->channels[stage]);
+}
+
+static sound_map convolve_half(media_encoding *encoding, uint32_t stage, const sound_map *in,
+                               float *rows) {
+  const sound_map out = half_of(encoding, stage, in, rows);
+  convolve(encoding, &encoding->model->sound->convolutions[stage], in, &HALF, rows, out.across);
+  return out;
 }
 
 static void add_table(media_encoding *encoding, uint32_t first, uint32_t count) {
@@ -144,13 +157,12 @@ typedef struct columns_job {
   bool channels_first, are_lines;
 } columns_job;
 
-static void take_column(const row_job *job, uint32_t i, uint32_t thread) {
+static void take_column(const row_job *job, uint32_t i) {
   const columns_job *columns = job->more;
   const sound_map *map = columns->map;
   const bool are_lines = columns->are_lines;
   const uint32_t other = are_lines ? map->width : map->height;
   float *row = job->rows + i * job->stride;
-  (void)thread;
   for (uint32_t j = 0; j < other; j++) {
     const float *from =
         map->values + (are_lines ? i : j) * map->down + (are_lines ? j : i) * map->across;
@@ -174,8 +186,6 @@ static void take_columns(media_encoding *encoding, const sound_map *map, bool ch
 
 static void embed_qwen3a_piece(media_encoding *encoding, uint32_t piece) {
   const media_model *model = encoding->model;
-  const audio_weights *sound = model->sound;
-  const map_kernel half = {3, 3, 2, 2};
   sound_map map = {encoding->spectrum + (size_t)piece * QWEN3A_FRAMES,
                    model->bands,
                    QWEN3A_FRAMES,
@@ -184,18 +194,15 @@ static void embed_qwen3a_piece(media_encoding *encoding, uint32_t piece) {
                    1,
                    1};
   for (uint32_t i = 0; i < 3; i++) {
-    const uint32_t height = out_height(&map, &half), width = out_width(&map, &half);
-    const uint32_t channels = sound->channels[i];
     float *rows = encoding->maps[i % 2];
-    const size_t stride = arena_line_floats(channels);
-    convolve(encoding, &sound->convolutions[i], &map, &half, rows, stride);
-    rows_activate(encoding, ACTIVATION_GELU_ERF, rows, NULL, stride, channels, height * width);
-    map = map_of(rows, height, width, channels);
+    map = convolve_half(encoding, i, &map, rows);
+    rows_activate(encoding, ACTIVATION_GELU_ERF, rows, NULL, map.across, map.channels,
+                  map.height * map.width);
   }
   const uint32_t first = piece * map.width;
   const size_t stride = arena_line_floats(map.channels * map.height);
   take_columns(encoding, &map, true, encoding->maps[1], stride, false);
-  rows_multiply(encoding, &sound->input, encoding->maps[1], stride, map.width,
+  rows_multiply(encoding, &model->sound->input, encoding->maps[1], stride, map.width,
                 encoding->hidden + first * encoding->stride, encoding->stride);
   add_table(encoding, first, map.width);
 }
@@ -215,52 +222,45 @@ static void multiply_lines(media_encoding *encoding, const sound_map *map, bool 
 }
 
 static void embed_gemma4a(media_encoding *encoding) {
-  const audio_weights *sound = encoding->model->sound;
-  const map_kernel half = {3, 3, 2, 2};
   sound_map map = lines_of(encoding);
   for (uint32_t i = 0; i < 2; i++) {
-    const uint32_t height = out_height(&map, &half), width = out_width(&map, &half);
-    const uint32_t channels = sound->channels[i];
     float *rows = encoding->maps[i];
-    const size_t stride = arena_line_floats(channels);
-    convolve(encoding, &sound->convolutions[i], &map, &half, rows, stride);
-    rows_norm(encoding, &sound->norms[i], false, 1e-6f, channels, rows, stride, rows, stride,
-              height * width);
-    relu(encoding, rows, channels, height * width);
-    map = map_of(rows, height, width, channels);
+    map = convolve_half(encoding, i, &map, rows);
+    rows_norm(encoding, &encoding->model->sound->norms[i], false, 1e-6f, map.channels, rows,
+              map.across, rows, map.across, map.height * map.width);
+    relu(encoding, rows, &map);
   }
   multiply_lines(encoding, &map, false, encoding->maps[0]);
 }
 
-static void embed_lfm2a(media_encoding *encoding) {
+// Computes a stage with filters of each channel, then a product across channels.
+static sound_map filter_half(media_encoding *encoding, uint32_t stage, const sound_map *in,
+                             float *rows) {
   const audio_weights *sound = encoding->model->sound;
-  const map_kernel half = {3, 3, 2, 2};
+  const sound_map out = half_of(encoding, stage, in, rows);
+  const map_job taps = {.in = in,
+                        .kernel = &HALF,
+                        .taps = sound->by_channel[stage],
+                        .bias = sound->by_channel_bias[stage],
+                        .out_width = out.width};
+  const row_job job = {.encoding = encoding,
+                       .run = add_taps,
+                       .rows = encoding->maps[1],
+                       .stride = arena_line_floats(in->channels),
+                       .width = 9 * in->channels,
+                       .more = &taps};
+  rows_run(&job, out.height * out.width);
+  rows_multiply(encoding, &sound->convolutions[stage], job.rows, job.stride, out.height * out.width,
+                rows, out.across);
+  return out;
+}
+
+static void embed_lfm2a(media_encoding *encoding) {
+  float *rows = encoding->maps[0];
   sound_map map = lines_of(encoding);
   for (uint32_t i = 0; i < 3; i++) {
-    const uint32_t height = out_height(&map, &half), width = out_width(&map, &half);
-    const uint32_t channels = sound->channels[i];
-    const size_t stride = arena_line_floats(channels);
-    if (i == 0) {
-      convolve(encoding, &sound->convolutions[0], &map, &half, encoding->maps[0], stride);
-    } else {
-      const size_t inner = arena_line_floats(map.channels);
-      const map_job taps = {.in = &map,
-                            .kernel = &half,
-                            .taps = sound->by_channel[i],
-                            .bias = sound->by_channel_bias[i],
-                            .out_width = width};
-      const row_job job = {.encoding = encoding,
-                           .run = add_taps,
-                           .rows = encoding->maps[1],
-                           .stride = inner,
-                           .width = 9 * map.channels,
-                           .more = &taps};
-      rows_run(&job, height * width);
-      rows_multiply(encoding, &sound->convolutions[i], encoding->maps[1], inner, height * width,
-                    encoding->maps[0], stride);
-    }
-    relu(encoding, encoding->maps[0], channels, height * width);
-    map = map_of(encoding->maps[0], height, width, channels);
+    map = (i == 0 ? convolve_half : filter_half)(encoding, i, &map, rows);
+    relu(encoding, rows, &map);
   }
   multiply_lines(encoding, &map, true, encoding->maps[1]);
 }

@@ -263,21 +263,14 @@ static bool read_positions(weight_reader *reader) {
 }
 
 static bool read_deepstack(weight_reader *reader, uint32_t index, vision_layer *layer) {
-  static const media_step STEPS[] = {{.op = OP_SHUFFLE},
-                                     {.op = OP_LAYER_NORM, .name = "norm"},
-                                     {.op = OP_LINEAR, .name = "fc1"},
-                                     {.op = OP_ACTIVATION, .activation = ACTIVATION_GELU_TANH},
-                                     {.op = OP_LINEAR, .name = "fc2"},
-                                     {.op = OP_END}};
+  static const media_step STEPS[] = {STEP(SHUFFLE), STEP_LAYER_NORM("norm", 0),
+                                     STEPS_MLP("fc1", GELU_TANH, "fc2"), STEPS_END};
   media_model *model = reader->model;
   char prefix[WEIGHT_NAME_BYTES];
   text_format(prefix, sizeof prefix, "v.deepstack.%u.", (unsigned)index);
   if (weights_find(reader, prefix, "fc1.weight") == NULL) return true;
-  layer->deepstack = weights_take(model, sizeof *layer->deepstack);
-  if (layer->deepstack == NULL) {
-    (void)memory_fail(model->memory, reader->error, "weights of the image encoder");
-    return false;
-  }
+  layer->deepstack = weights_take(reader, sizeof *layer->deepstack);
+  if (layer->deepstack == NULL) return false;
   model->deepstack_count++;
   return weights_projector(reader, STEPS, prefix, model->width, model->merge, layer->deepstack);
 }
@@ -289,11 +282,8 @@ static bool read_layers(weight_reader *reader) {
       !metadata_u32(reader, "n_wa_pattern", 0, MEDIA_LAYERS_MAX, true, &pattern)) {
     return false;
   }
-  model->layers = weights_take(model, (model->layer_count + 1) * sizeof *model->layers);
-  if (model->layers == NULL) {
-    (void)memory_fail(model->memory, reader->error, "weights of the image encoder");
-    return false;
-  }
+  model->layers = weights_take(reader, (model->layer_count + 1) * sizeof *model->layers);
+  if (model->layers == NULL) return false;
   if (model->kind->has_windows && pattern != 0) {
     const uint32_t blocks = WINDOW_PIXELS / model->layout.patch / model->merge;
     model->window = (blocks == 0 ? 1 : blocks) * model->merge;
@@ -308,12 +298,8 @@ static bool read_layers(weight_reader *reader) {
 }
 
 static bool read_reduction(weight_reader *reader) {
-  static const media_step STEPS[] = {{.op = OP_SHUFFLE},
-                                     {.op = OP_LAYER_NORM, .name = "ds_ln"},
-                                     {.op = OP_LINEAR, .name = "ds_ffn_up"},
-                                     {.op = OP_ACTIVATION, .activation = ACTIVATION_GELU_TANH},
-                                     {.op = OP_LINEAR, .name = "ds_ffn_down"},
-                                     {.op = OP_END}};
+  static const media_step STEPS[] = {STEP(SHUFFLE), STEP_LAYER_NORM("ds_ln", 0),
+                                     STEPS_MLP("ds_ffn_up", GELU_TANH, "ds_ffn_down"), STEPS_END};
   media_model *model = reader->model;
   if (model->kind->sizing != SIZING_SLICES || model->layout.merge != 4) return true;
   const char *key = "wa_layer_indexes";
@@ -325,11 +311,8 @@ static bool read_reduction(weight_reader *reader) {
   if (after < 0 || after >= model->layer_count) {
     return metadata_fail_key(reader, WICK_E_FORMAT, key, "lists a layer that is not in the file");
   }
-  model->reduction = weights_take(model, sizeof *model->reduction);
-  if (model->reduction == NULL) {
-    (void)memory_fail(model->memory, reader->error, "weights of the image encoder");
-    return false;
-  }
+  model->reduction = weights_take(reader, sizeof *model->reduction);
+  if (model->reduction == NULL) return false;
   model->reduction->after = (uint32_t)after;
   model->window = 2;
   if (!layers_read_attention(reader, "v.vit_merger.", "ln1", &model->reduction->attention) ||

@@ -18,9 +18,20 @@ static uint64_t held_bytes(uint64_t size_bytes) {
   return (size_bytes + 3 * CACHE_LINE_BYTES - 1) / CACHE_LINE_BYTES * CACHE_LINE_BYTES;
 }
 
-void *weights_take(media_model *model, uint64_t size_bytes) {
+static bool fail_memory(const weight_reader *reader) {
+  const char *const what =
+      reader->root[0] == 'a' ? "weights of the audio encoder" : "weights of the image encoder";
+  (void)memory_fail(reader->model->memory, reader->error, what);
+  return false;
+}
+
+void *weights_take(weight_reader *reader, uint64_t size_bytes) {
+  media_model *model = reader->model;
   media_block *block = memory_alloc_wide(model->memory, size_bytes + sizeof *block);
-  if (block == NULL) return NULL;
+  if (block == NULL) {
+    fail_memory(reader);
+    return NULL;
+  }
   block->next = model->blocks;
   model->blocks = block;
   model->weight_bytes += held_bytes(size_bytes);
@@ -45,11 +56,6 @@ static const gguf_tensor *find_required(const weight_reader *reader, const char 
                     prefix, name);
   }
   return tensor;
-}
-
-static bool fail_memory(const weight_reader *reader, const char *what) {
-  (void)memory_fail(reader->model->memory, reader->error, what);
-  return false;
 }
 
 static uint64_t values_of(const gguf_tensor *tensor) {
@@ -137,8 +143,8 @@ static bool settle(weight_reader *reader, const tensor_ref *ref, uint32_t in, ui
     model->weight_bytes += held_bytes(matrix->size_bytes);
     return true;
   }
-  uint8_t *data = weights_take(model, matrix->size_bytes);
-  if (data == NULL) return fail_memory(reader, "weights of the image encoder");
+  uint8_t *data = weights_take(reader, matrix->size_bytes);
+  if (data == NULL) return false;
   tensor_settle(matrix, data);
   return true;
 }
@@ -155,7 +161,10 @@ static bool read_floats(weight_reader *reader, const gguf_tensor *tensor, float 
   uint64_t bytes;
   if (!ops->matrix_bytes(1, cols, &bytes)) return fail_shape(reader, tensor, 1, cols);
   uint8_t *one = memory_alloc_wide(reader->model->memory, bytes);
-  if (one == NULL) return fail_memory(reader, "a row of weights");
+  if (one == NULL) {
+    (void)memory_fail(reader->model->memory, reader->error, "a row of weights");
+    return false;
+  }
   memset(one, 0, (size_t)bytes);
   bool is_read = true;
   for (uint64_t row = 0; row < rows && is_read; row++) {
@@ -184,9 +193,8 @@ bool weights_floats(weight_reader *reader, const char *prefix, const char *name,
   if (tensor == NULL && is_optional) return true;
   // the buffer has the size of the file's data
   if (tensor != NULL && values_of(tensor) != count) return fail_shape(reader, tensor, 1, count);
-  *out = weights_take(reader->model, count * sizeof **out);
-  if (*out == NULL) return fail_memory(reader, "weights of the image encoder");
-  return weights_read(reader, prefix, name, count, *out);
+  *out = weights_take(reader, count * sizeof **out);
+  return *out != NULL && weights_read(reader, prefix, name, count, *out);
 }
 
 bool weights_norm(weight_reader *reader, const char *prefix, const char *name, uint32_t count,
@@ -214,8 +222,8 @@ static bool read_clamps(weight_reader *reader, const char *prefix, const char *n
     has_any = true;
   }
   if (!has_any) return true;
-  linear->clamps = weights_take(reader->model, sizeof *linear->clamps);
-  if (linear->clamps == NULL) return fail_memory(reader, "weights of the image encoder");
+  linear->clamps = weights_take(reader, sizeof *linear->clamps);
+  if (linear->clamps == NULL) return false;
   *linear->clamps = (media_clamps){values[0], values[1], values[2], values[3]};
   return true;
 }
@@ -276,7 +284,7 @@ static bool read_turned(weight_reader *reader, const char *name, uint32_t in, me
   const uint64_t count = (uint64_t)in * *width;
   if (reader->source == NULL) return weights_pack(reader, NULL, *width, in, &out->matrix);
   float *values = memory_alloc_wide(memory, 2 * count * sizeof *values);
-  if (values == NULL) return fail_memory(reader, "weights of the image encoder");
+  if (values == NULL) return fail_memory(reader);
   float *turned = values + count;
   bool is_read = weights_read(reader, "", weight, count, values);
   for (uint32_t i = 0; i < in && is_read; i++) {

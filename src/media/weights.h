@@ -129,7 +129,6 @@ typedef struct weight_reader {
 // unchanged.
 bool metadata_fail_key(const weight_reader *reader, wick_status status, const char *name,
                        const char *why);
-bool metadata_has(const weight_reader *reader, const char *name);
 bool metadata_u32(const weight_reader *reader, const char *name, uint32_t low, uint32_t high,
                   bool is_optional, uint32_t *out);
 bool metadata_flag(const weight_reader *reader, const char *name, bool *out);
@@ -152,8 +151,8 @@ bool layers_read(weight_reader *reader, uint32_t index, uint32_t ffn);
 
 enum { WEIGHT_NAME_BYTES = 80 };
 
-// Allocates zeroed memory that is freed with the model.
-void *weights_take(media_model *model, uint64_t size_bytes);
+// Allocates zeroed memory that is freed with the model. NULL after a failure.
+void *weights_take(weight_reader *reader, uint64_t size_bytes);
 const gguf_tensor *weights_find(const weight_reader *reader, const char *prefix, const char *name);
 // Reads tensor PREFIX + NAME as `count` floats. If the tensor is absent: NULL if it is optional,
 // otherwise WICK_E_NODATA.
