@@ -62,7 +62,7 @@ uint32_t gguf_type_bytes(uint32_t type) {
   return type <= GGUF_F64 ? BYTES[type] : 0;
 }
 
-const char *gguf_type_name(gguf_value_type type) {
+static const char *type_name(gguf_value_type type) {
   static const char *const NAMES[GGUF_F64 + 1] = {"u8",  "i8",  "u16",  "i16",    "u32",
                                                   "i32", "f32", "bool", "string", "array",
                                                   "u64", "i64", "f64"};
@@ -74,7 +74,7 @@ static wick_status fail_type(const gguf_value *value, const char *wanted, wick_e
   const bool is_array = value->type == GGUF_ARRAY;
   return fail_with(error, WICK_E_FORMAT, value->offset_bytes, "key '%s' is of type %s%s, not %s",
                    gguf_quote(value->key, key), is_array ? "array of " : "",
-                   gguf_type_name(is_array ? value->item_type : value->type), wanted);
+                   type_name(is_array ? value->item_type : value->type), wanted);
 }
 
 // ---- Numbers ----
@@ -84,54 +84,19 @@ typedef struct gguf_integer {
   bool is_negative;
 } gguf_integer;
 
-static gguf_integer integer_of_i64(int64_t value) {
-  return (gguf_integer){(uint64_t)value, value < 0};
-}
-
 // Reads a whole number of any type. Returns false for other types.
 static bool read_integer(gguf_value_type type, const uint8_t *data, gguf_integer *out) {
-  union {
-    uint16_t u16;
-    int16_t i16;
-    uint32_t u32;
-    int32_t i32;
-    uint64_t u64;
-    int64_t i64;
-  } value;
-  memcpy(&value, data, gguf_type_bytes(type));
-  switch (type) {
-    case GGUF_U8:
-      *out = (gguf_integer){*data, false};
-      return true;
-    case GGUF_I8:
-      *out = integer_of_i64((int8_t)*data);
-      return true;
-    case GGUF_U16:
-      *out = (gguf_integer){value.u16, false};
-      return true;
-    case GGUF_I16:
-      *out = integer_of_i64(value.i16);
-      return true;
-    case GGUF_U32:
-      *out = (gguf_integer){value.u32, false};
-      return true;
-    case GGUF_I32:
-      *out = integer_of_i64(value.i32);
-      return true;
-    case GGUF_U64:
-      *out = (gguf_integer){value.u64, false};
-      return true;
-    case GGUF_I64:
-      *out = integer_of_i64(value.i64);
-      return true;
-    case GGUF_F32:
-    case GGUF_BOOL:
-    case GGUF_STRING:
-    case GGUF_ARRAY:
-    case GGUF_F64:
-      return false;
+  const bool is_signed =
+      type == GGUF_I8 || type == GGUF_I16 || type == GGUF_I32 || type == GGUF_I64;
+  if (!is_signed && type != GGUF_U8 && type != GGUF_U16 && type != GGUF_U32 && type != GGUF_U64) {
+    return false;
   }
-  return false;
+  const uint32_t bytes = gguf_type_bytes(type), unused_bits = 64 - 8 * bytes;
+  uint64_t bits = 0;
+  memcpy(&bits, data, bytes);
+  const int64_t value = (int64_t)(bits << unused_bits) >> unused_bits;
+  *out = (gguf_integer){is_signed ? (uint64_t)value : bits, is_signed && value < 0};
+  return true;
 }
 
 static bool read_number(gguf_value_type type, const uint8_t *data, double *out) {
@@ -211,7 +176,7 @@ wick_status gguf_get_array(const gguf_directory *directory, const char *key,
   if (value == NULL) return WICK_E_NODATA;
   if (value->type != GGUF_ARRAY || value->item_type != item_type) {
     char wanted[32];
-    text_format(wanted, sizeof wanted, "array of %s", gguf_type_name(item_type));
+    text_format(wanted, sizeof wanted, "array of %s", type_name(item_type));
     return fail_type(value, wanted, error);
   }
   *out = value;

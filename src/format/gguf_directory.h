@@ -68,8 +68,6 @@ struct gguf_directory {
 // Returns the size of a number or bool of a GGUF value type, 0 for strings, arrays and unknown
 // types.
 uint32_t gguf_type_bytes(uint32_t type);
-// Returns the type's name for messages, such as "u32" or "string"; `type` must be known.
-const char *gguf_type_name(gguf_value_type type);
 
 // Called after the last entry. Sets pointers and indexes, and checks alignment and the layout of
 // the data. Fills directory->failure on failure.

@@ -239,37 +239,16 @@ static void encode_q6_k(const float *values, uint8_t *out) {
 
 typedef void block_encoder(const float *values, uint8_t *out);
 
-static block_encoder *encoder_of(ggml_type type) {
-  switch (type) {
-    case GGML_TYPE_F32:
-      return encode_f32;
-    case GGML_TYPE_F16:
-      return encode_f16;
-    case GGML_TYPE_BF16:
-      return encode_bf16;
-    case GGML_TYPE_Q8_0:
-      return encode_q8_0;
-    case GGML_TYPE_Q4_0:
-      return encode_q4_0;
-    case GGML_TYPE_Q5_0:
-      return encode_q5_0;
-    case GGML_TYPE_Q5_1:
-      return encode_q5_1;
-    case GGML_TYPE_Q4_K:
-      return encode_q4_k;
-    case GGML_TYPE_Q5_K:
-      return encode_q5_k;
-    case GGML_TYPE_Q6_K:
-      return encode_q6_k;
-    default:
-      return NULL;
-  }
-}
+static block_encoder *const ENCODERS[] = {
+    [GGML_TYPE_F32] = encode_f32,   [GGML_TYPE_F16] = encode_f16,   [GGML_TYPE_BF16] = encode_bf16,
+    [GGML_TYPE_Q8_0] = encode_q8_0, [GGML_TYPE_Q4_0] = encode_q4_0, [GGML_TYPE_Q5_0] = encode_q5_0,
+    [GGML_TYPE_Q5_1] = encode_q5_1, [GGML_TYPE_Q4_K] = encode_q4_k, [GGML_TYPE_Q5_K] = encode_q5_k,
+    [GGML_TYPE_Q6_K] = encode_q6_k,
+};
 
 void quantize_encode(ggml_type type, const float *values, size_t count, uint8_t *out) {
   const ggml_type_facts *facts = type_facts(type);
-  block_encoder *encode = encoder_of(type);
   for (size_t i = 0; i < count; i += facts->block_values, out += facts->block_bytes) {
-    encode(values + i, out);
+    ENCODERS[type](values + i, out);
   }
 }
