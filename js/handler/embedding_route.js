@@ -54,36 +54,33 @@ function documentsOf(body) {
   return (texts ?? own).map((/** @type {any} */ one) => (isText(one) ? one : one.text));
 }
 
-/** @type {TextRoute['answer']} */
-async function answerRerank(engine, body, { signal, model }) {
-  checkTogether(body, 'query');
-  const given = documentsOf(body);
-  const options = { topN: body.top_n ?? given.length, signal };
-  const { results, tokens } = await engine.rerank(body.query, given, options);
-  const usage = { prompt_tokens: tokens, total_tokens: tokens };
-  const scored = results.map(({ index, score, probability }) => ({
-    ...{ index, text: given[index] },
-    score: body.raw_scores ? score : probability,
-  }));
-  if (body.texts) {
-    const list = scored.map(({ text: own, ...one }) =>
-      body.return_text ? { ...one, text: own } : one,
-    );
-    return Object.assign(list, { usage }); // for the record only: JSON omits members of arrays
-  }
-  return {
-    model,
-    object: 'list',
-    results: scored.map(({ index, score, text: own }) => ({
-      ...{ index, relevance_score: score },
-      ...(body.return_documents && { document: { text: own } }),
-    })),
-    usage,
-  };
-}
-
 /** @type {TextRoute} */
 export const rerank = {
   fields: { ...fieldsOf('every', 'rerank'), documents, texts: documents },
-  answer: answerRerank,
+  async answer(engine, body, { signal, model }) {
+    checkTogether(body, 'query');
+    const given = documentsOf(body);
+    const options = { topN: body.top_n ?? given.length, signal };
+    const { results, tokens } = await engine.rerank(body.query, given, options);
+    const usage = { prompt_tokens: tokens, total_tokens: tokens };
+    const scored = results.map(({ index, score, probability }) => ({
+      ...{ index, text: given[index] },
+      score: body.raw_scores ? score : probability,
+    }));
+    if (body.texts) {
+      const list = scored.map(({ text: own, ...one }) =>
+        body.return_text ? { ...one, text: own } : one,
+      );
+      return Object.assign(list, { usage }); // for the record only: JSON omits members of arrays
+    }
+    return {
+      model,
+      object: 'list',
+      results: scored.map(({ index, score, text: own }) => ({
+        ...{ index, relevance_score: score },
+        ...(body.return_documents && { document: { text: own } }),
+      })),
+      usage,
+    };
+  },
 };

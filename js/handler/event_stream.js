@@ -40,16 +40,6 @@ const COMMENT = ': waiting\n\n';
 const eventOf = (chunk, isNamed) =>
   `${isNamed ? `event: ${chunk.type}\n` : ''}data: ${JSON.stringify(chunk)}\n\n`;
 
-/** @param {number} ms @returns {{over: Promise<undefined>, stop: () => void}} */
-function timerOf(ms) {
-  /** @type {ReturnType<typeof setTimeout> | undefined} */
-  let timer;
-  const over = new Promise((settle) => {
-    timer = setTimeout(() => settle(undefined), ms);
-  });
-  return { over, stop: () => clearTimeout(timer) };
-}
-
 /**
  * @template T
  * @param {Promise<T>} value
@@ -57,11 +47,15 @@ function timerOf(ms) {
  * @returns {Promise<T | undefined>} undefined if it takes longer
  */
 async function within(value, ms) {
-  const { over, stop } = timerOf(ms);
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  let timer;
+  const over = new Promise((settle) => {
+    timer = setTimeout(() => settle(undefined), ms);
+  });
   try {
     return await Promise.race([value, over]);
   } finally {
-    stop();
+    clearTimeout(timer);
   }
 }
 

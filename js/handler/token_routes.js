@@ -36,23 +36,20 @@ function pieceOf(bytes) {
   }
 }
 
-/** @type {TextRoute['answer']} */
-async function answerTokenize(engine, body, { signal }) {
-  checkOne(body, ['content', 'prompt', 'messages']);
-  const tokens = await tokensOf(engine, body, signal);
-  const { contextSize } = await engine.info();
-  const counted = { count: tokens.length, max_model_len: contextSize };
-  if (!body.with_pieces) return { tokens, ...counted };
-  const ids = [...new Set(tokens)]; // each id only once, because a text may repeat tokens many times
-  const pieces = await engine.tokenBytes(ids, { signal });
-  const known = new Map(ids.map((id, index) => [id, pieceOf(pieces[index])]));
-  return { tokens: tokens.map((id) => ({ id, piece: known.get(id) })), ...counted };
-}
-
 /** @type {TextRoute} */
 export const tokenize = {
   fields: { ...fieldsOf('tokenize'), ...conversation },
-  answer: answerTokenize,
+  async answer(engine, body, { signal }) {
+    checkOne(body, ['content', 'prompt', 'messages']);
+    const tokens = await tokensOf(engine, body, signal);
+    const { contextSize } = await engine.info();
+    const counted = { count: tokens.length, max_model_len: contextSize };
+    if (!body.with_pieces) return { tokens, ...counted };
+    const ids = [...new Set(tokens)]; // each id only once, because a text may repeat tokens many times
+    const pieces = await engine.tokenBytes(ids, { signal });
+    const known = new Map(ids.map((id, index) => [id, pieceOf(pieces[index])]));
+    return { tokens: tokens.map((id) => ({ id, piece: known.get(id) })), ...counted };
+  },
 };
 
 const tokens = must(
@@ -60,24 +57,21 @@ const tokens = must(
   fieldWords.ids,
 );
 
-/** @type {TextRoute['answer']} */
-async function answerDetokenize(engine, body, { signal }) {
-  checkOne(body, ['tokens']);
-  const { tokenizer } = await engine.info();
-  const vocab = tokenizer?.vocab ?? 0;
-  const wrong = body.tokens.findIndex((/** @type {number} */ id) => id >= vocab);
-  if (wrong >= 0) {
-    const at = `tokens[${wrong}]`;
-    throw refusal('high_id', [at, vocab, body.tokens[wrong]], { param: at });
-  }
-  const content = await engine.detokenize(body.tokens, { special: true, signal });
-  return { content, prompt: content };
-}
-
 /** @type {TextRoute} */
 export const detokenize = {
   fields: { ...fieldsOf('detokenize'), tokens },
-  answer: answerDetokenize,
+  async answer(engine, body, { signal }) {
+    checkOne(body, ['tokens']);
+    const { tokenizer } = await engine.info();
+    const vocab = tokenizer?.vocab ?? 0;
+    const wrong = body.tokens.findIndex((/** @type {number} */ id) => id >= vocab);
+    if (wrong >= 0) {
+      const at = `tokens[${wrong}]`;
+      throw refusal('high_id', [at, vocab, body.tokens[wrong]], { param: at });
+    }
+    const content = await engine.detokenize(body.tokens, { special: true, signal });
+    return { content, prompt: content };
+  },
 };
 
 /** @type {TextRoute} */
