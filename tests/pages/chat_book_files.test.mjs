@@ -280,3 +280,15 @@ test('if a text is not split into all of its parts, the share of the text that t
   assert.ok(some.length === 3 && long.startsWith(some.join('')));
   assert.match(partsInWords(some, long), / 3 parts\. .* They contain its first \d\d %; the rest/);
 });
+
+test('a book is stored although the browser has closed the connection to the database', async (t) => {
+  await store.listBooks();
+  const { transaction } = IDBDatabase.prototype;
+  const lost = t.mock.method(IDBDatabase.prototype, 'transaction', transaction);
+  lost.mock.mockImplementationOnce(() => {
+    throw new DOMException('The database connection is closing.', 'InvalidStateError');
+  });
+  await store.addBook({ ...book, id: 'lost' }, text);
+  assert.equal((await store.readBook('lost'))?.text, text);
+  assert.ok(lost.mock.callCount() > 1);
+});
