@@ -17,13 +17,14 @@ import { Hub, leaderGone, sessionOf } from './shared_engine.js';
  * @typedef {{message: ToWorker, received: number, acknowledged: number, repeated: number}} Open
  */
 
-/** A tab that takes part: `id` is its name, and aborting `end` releases its lock. @typedef {{id: string, end: AbortController}} Member */
+/** A place in the queue for the leader lock. @typedef {{held: Promise<void>, leave: AbortController, signal: AbortSignal, onLost: () => void}} Place */
+/** A tab that takes part: `id` is its name, `place` is in the queue if it has one already, and aborting `end` releases its locks. @typedef {{id: string, end: AbortController, place?: Place}} Member */
 
 /** @param {string} name of the engine @param {string} id @returns {string} the name of the tab's channel, and of the lock that it holds while it exists */
 const nameOf = (name, id) => `${name} ${id}`;
 
 /**
- * Acquires this tab's lock.
+ * Acquires this tab's lock, and queues for the leader lock at the same time, which saves a round trip.
  * @param {string} name of the engine
  * @returns {Promise<Member | undefined>} undefined if tabs cannot share an engine: in Node, which
  * has no tabs, and where locks and channels would keep the process alive, and in a page whose
@@ -34,13 +35,17 @@ export async function join(name) {
   if (typeof locks?.request !== 'function' || typeof BroadcastChannel !== 'function')
     return undefined;
   if (globalThis.process?.versions?.node !== undefined) return undefined;
-  const member = { id: crypto.randomUUID(), end: new AbortController() };
+  const id = crypto.randomUUID();
+  const end = new AbortController();
   try {
-    const own = nameOf(name, member.id);
+    const own = nameOf(name, id);
     new BroadcastChannel(own).close();
-    await hold(own, member.end.signal);
-    return member;
+    const held = hold(own, end.signal);
+    const place = queueUp(name, end.signal);
+    await held;
+    return { id, end, place };
   } catch {
+    end.abort();
     return undefined;
   }
 }
@@ -78,6 +83,16 @@ function hold(name, signal, { steal = false, onLost = () => {} } = {}) {
   });
 }
 
+/** @param {string} name of the engine @param {AbortSignal} end releases the lock @returns {Place} */
+function queueUp(name, end) {
+  const leave = new AbortController();
+  const signal = AbortSignal.any([end, leave.signal]);
+  const place = { leave, signal, onLost: () => {} };
+  const held = hold(name, signal, { onLost: () => place.onLost() });
+  held.catch(() => {}); // TabThread reports the error
+  return Object.assign(place, { held });
+}
+
 /** @implements {Thread} */
 export class TabThread {
   #id;
@@ -96,8 +111,8 @@ export class TabThread {
   #hub;
   #leader = '';
   #isReady = false;
-  /** Leaves the queue for the leader lock. */
-  #queue = new AbortController();
+  /** @type {Place} */
+  #place;
   #watch = setInterval(() => this.#look(), LOOK_MS);
   /** The time of the leader's last sign of life, and when this tab last checked for one. */
   #signMs = performance.now();
@@ -115,10 +130,11 @@ export class TabThread {
    * @param {(message: FromWorker) => void} onMessage
    * @param {import('./shared_engine.js').ConnectionClass} Connection of the engine
    */
-  constructor(name, { id, end }, load, onMessage, Connection) {
+  constructor(name, { id, end, place }, load, onMessage, Connection) {
     this.#name = name;
     this.#id = id;
     this.#end = end;
+    this.#place = place ?? queueUp(name, end.signal);
     this.#load = load;
     this.#onMessage = onMessage;
     this.#Connection = Connection;
@@ -136,11 +152,11 @@ export class TabThread {
 
   /** Follows the leader until this tab becomes the leader. */
   async #wait() {
-    this.#queue = new AbortController();
-    const signal = AbortSignal.any([this.#end.signal, this.#queue.signal]);
+    const { held, signal } = this.#place;
+    this.#place.onLost = () => this.#giveWay();
     this.#hall.postMessage({ join: this.#id });
     try {
-      await hold(this.#name, signal, { onLost: () => this.#giveWay() });
+      await held;
     } catch (error) {
       if (!signal.aborted) throw error;
     }
@@ -185,7 +201,7 @@ export class TabThread {
       { ifAvailable: true },
       async (lock) => {
         if (lock === null || this.#hub || performance.now() - this.#signMs < TAKE_OVER_MS) return;
-        this.#queue.abort();
+        this.#place.leave.abort();
         await hold(this.#name, this.#end.signal, { steal: true, onLost: () => this.#giveWay() });
         if (!this.#end.signal.aborted) this.#lead();
       },
@@ -203,7 +219,9 @@ export class TabThread {
     this.#channels.clear();
     this.#follow('');
     await hub?.close();
-    if (!this.#end.signal.aborted) await this.#wait();
+    if (this.#end.signal.aborted) return;
+    this.#place = queueUp(this.#name, this.#end.signal);
+    await this.#wait();
   }
 
   /** @param {{join?: string, lead?: string, ask?: string, alive?: string} | undefined} heard */
