@@ -33,6 +33,12 @@ const CLOSE_MS_MAX = 5000;
  */
 const LEVELS_MAX = 200;
 
+/**
+ * If the model was loaded quickly, its helpers start this long after the engine is ready, because starting them slows the
+ * first answer of a small model.
+ */
+export const HELPERS_MS = 100;
+
 const ignore = () => {};
 
 /**
@@ -124,12 +130,14 @@ export class EngineConnection {
   /**
    * Starts helpers in a separate turn of the event loop, because that takes some milliseconds of
    * this thread.
+   * @param {number} [waitMs] a Node process does not wait for the helpers
    */
-  #startHelpersSoon() {
+  #startHelpersSoon(waitMs = 0) {
     if (this.#late.length === 0) return;
-    setTimeout(() => {
-      for (const start of this.#late.splice(0)) start();
-    });
+    const start = () => {
+      for (const one of this.#late.splice(0)) one();
+    };
+    /** @type {any} */ (setTimeout(start, waitMs)).unref?.();
   }
 
   /** @param {Omit<import('./messages.js').HelperMessage, 'type'>} message */
@@ -208,7 +216,8 @@ export class EngineConnection {
   /** @type {{[Type in FromWorker['type']]?: (message: Extract<FromWorker, {type: Type}>) => unknown}} */
   #handlers = {
     progress: ({ progress }) => {
-      if (this.#isLoading && progress.phase === 'loading') this.#startHelpersSoon();
+      if (this.#start && this.#isLoading && progress.phase === 'loading')
+        this.#startHelpersSoon();
       this.#isLoading = true;
       this.#onProgress(progress);
     },
@@ -216,7 +225,7 @@ export class EngineConnection {
       if (this.#start) this.#start.settle(info);
       else this.#onReadyAgain?.(info);
       this.#start = undefined;
-      this.#startHelpersSoon();
+      this.#startHelpersSoon(HELPERS_MS);
       this.#rest();
     },
     failed: ({ error }) => this.#fail(fromPlainError(error)),

@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import { EventEmitter } from 'node:events';
 import { describe, test } from 'node:test';
-import { EngineConnection } from '../../js/connection/engine_connection.js';
+import { EngineConnection, HELPERS_MS } from '../../js/connection/engine_connection.js';
 import { pretend } from '../support/pretend.mjs';
 
 /** A worker whose messages are sent by the test. */
@@ -75,6 +75,8 @@ function connect({ source, isWeb = true, threads = 1 } = {}) {
 }
 
 const turn = () => new Promise((settle) => setTimeout(settle, 1));
+/** Settles when the helpers of an engine that is ready have started. */
+const helped = () => new Promise((settle) => setTimeout(settle, HELPERS_MS + 10));
 
 /** Returns a source that records its requests. */
 function notingSource() {
@@ -118,7 +120,7 @@ test('helpers end when a page is closed, but not if it enters the back/forward c
     const { connection, worker, workers, ready } = connect({ threads });
     worker.say({ type: 'ready', info: {} });
     await ready;
-    await turn();
+    await helped();
     assert.equal(workers.length, threads);
     leave(true);
     assert.deepEqual(worker.got('close'), []);
@@ -286,6 +288,8 @@ describe('helpers', () => {
     worker.say({ type: 'ready', info: {} });
     await ready;
     await turn();
+    assert.equal(workers.length, 1, 'the first answer comes first');
+    await helped();
     assert.equal(workers.length, 3);
     const messages = workers.slice(1).map(({ posted }) => posted[0]);
     assert.deepEqual(

@@ -4,13 +4,15 @@
 import assert from 'node:assert/strict';
 import { EventEmitter } from 'node:events';
 import { describe, test } from 'node:test';
-import { EngineConnection } from '../../js/connection/engine_connection.js';
+import { EngineConnection, HELPERS_MS } from '../../js/connection/engine_connection.js';
 import { countPosts, SpareThread, startThread } from '../../js/connection/start_worker.js';
 import { logListeners, pretend } from '../support/pretend.mjs';
 
 const any = (/** @type {unknown} */ value) => /** @type {any} */ (value);
 const turn = () => new Promise((settle) => setImmediate(settle));
 const later = () => new Promise((settle) => setTimeout(settle, 2));
+/** Settles when the helpers of an engine that is ready have started. */
+const helped = () => new Promise((settle) => setTimeout(settle, HELPERS_MS + 10));
 const ownWorker = new URL('../../js/connection/worker.js', import.meta.url).href;
 
 /** A web worker. */
@@ -417,7 +419,7 @@ describe('the connection', () => {
     const { helpers } = made.worker.last;
     made.worker.say({ type: 'ready', info: { a: 1 } });
     assert.deepEqual(await begun, { a: 1 });
-    await later();
+    await helped();
     for (const port of helpers) port.close();
     made.worker.did.length = 0;
     return made;
@@ -468,12 +470,12 @@ describe('the connection', () => {
     early.worker.say({ type: 'ready', info: {} });
     await begun;
     await early.connection.close();
-    await later();
+    await helped();
     assert.equal(early.workers.length, 1);
     const { worker, connection, init, reports } = connect({ threads: 2, refuse: 1 });
     void init();
     worker.say({ type: 'ready', info: {} });
-    await later();
+    await helped();
     const message = "The engine's worker crashed: a helper could not be started: Error: no more";
     assert.throws(() => connection.check(), { code: 'WORKER_CRASHED', message });
     assert.deepEqual(reports, ['WORKER_CRASHED']);
