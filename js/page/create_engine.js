@@ -121,11 +121,11 @@ export async function createEngine(options) {
 
 /**
  * @param {EngineOptions['worker']} worker
- * @returns {SpareThread | undefined} undefined if the caller makes the worker, or it cannot be
+ * @returns {SpareThread | undefined} undefined if the caller has made the worker, or it cannot be
  * started, which is reported once it is needed
  */
 function startSpare(worker) {
-  if (worker && !isAddress(worker)) return undefined;
+  if (worker && !isAddress(worker) && typeof worker !== 'function') return undefined;
   try {
     return new SpareThread(worker);
   } catch {
