@@ -94,7 +94,7 @@ export async function buildChat(folder = site, place = undefined, servedModels =
   for (const name of copied) copyFileSync(resolve(here, name), resolve(folder, name));
   await writeIcons(folder);
   copyPackages(folder);
-  const entries = ['page.js', 'style.css'].map((name) => resolve(here, name));
+  const entries = ['page.js', 'engine_start.js', 'style.css'].map((name) => resolve(here, name));
   const built = await bundlePage(entries, folder, {
     'globalThis.SERVED_MODELS': JSON.stringify(servedModels),
   });

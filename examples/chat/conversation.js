@@ -612,6 +612,12 @@ export function openNew(known, isInstead = false) {
   log.dataset.conversation = chat.about.id;
 }
 
+/** Begins with an empty conversation in a browser that has none. */
+export function restoreNone() {
+  announce();
+  log.dataset.conversation = chat.about.id;
+}
+
 /** Opens the conversation in the URL, or the latest one. */
 export async function restore() {
   const asked = location.hash.slice(1);
@@ -624,8 +630,7 @@ export async function restore() {
   const kept = asked === '' ? undefined : await store.open(asked).catch(() => undefined);
   const { isEmpty, book } = history.state ?? {}; // stored before a reload
   if (!kept && book) chat.about.book = book;
-  announce();
-  log.dataset.conversation = chat.about.id;
+  restoreNone();
   if (kept || !isEmpty) tellGone(asked, kept?.conversation, openConversation);
 }
 

@@ -1,4 +1,5 @@
-// examples/chat/first_paint.js — runs before the first paint: sets the chosen theme, and whether the list is closed.
+// examples/chat/first_paint.js — runs before the first paint: sets the chosen theme, and whether the list is closed. Starts the
+// engine's worker, which takes as long to start as the page's modules take to load (engine_start.js).
 
 try {
   const { dataset } = document.documentElement;
@@ -7,4 +8,15 @@ try {
   if (localStorage.getItem('wick-chat-list') === 'closed') dataset.list = 'closed';
 } catch {
   // no storage, or invalid content
+}
+
+/** Values that are passed between this file and engine_start.js. @type {{firstWorker?: Worker, isEngineStarted?: boolean}} */
+const handed = /** @type {any} */ (globalThis);
+try {
+  if (!handed.isEngineStarted) {
+    handed.firstWorker = new Worker('wick-llm/worker.js', { type: 'module' });
+    handed.firstWorker.onerror = () => delete handed.firstWorker; // the package reports why none can be started
+  }
+} catch {
+  // no workers
 }

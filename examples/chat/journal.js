@@ -71,5 +71,6 @@ export function strikeForgotten(question, at, isForGood = false) {
   if (forgotten?.at === at && forgotten.isForGood === isForGood) strike(FORGET + question);
 }
 
-/** @returns {string[]} the keys of all entries, of any tab */
-export const enteredKeys = () => Object.keys(localStorage).filter((key) => key.startsWith(PREFIX));
+/** @returns {string[]} the keys of the entries of other tabs; write_queue.js stores those of this one */
+export const enteredKeys = () =>
+  Object.keys(localStorage).filter((key) => key.startsWith(PREFIX) && readJson(key)?.tab !== tab);

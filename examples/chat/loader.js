@@ -4,11 +4,13 @@
 import { createEngine, WickError } from 'wick-llm';
 import { useStops } from './answer_request.js';
 import { useReadable } from './attachments.js';
+import { SHARED } from './built_in.js';
 import { CONTEXT_USUAL } from './context_sizes.js';
 import * as conversation from './conversation.js';
 import { note } from './developer.js';
 import { byId, make, makeButton } from './dom.js';
 import { download, findDownload, onDownload, pause, want } from './downloads.js';
+import { takeStarted, workerOption } from './engine_start.js';
 import { takeInLater } from './file_import.js';
 import { encodersNameOf, hubAddress, hubNameOf } from './hub.js';
 import { isKept, keptModels, listKept, storeNameOf } from './kept_models.js';
@@ -205,13 +207,14 @@ const notToKeep = new Set();
  */
 async function bringModel(wish, signal) {
   const { name, url = '', file, kept, isBuiltIn } = wish;
-  // tabs with the same model share one engine
-  const shared = 'wick-chat';
+  const shared = SHARED;
   const encoders = await encodersOf(wish);
   if (file) return { options: { file, ...encoders } };
   if (kept !== undefined) return { options: { model: kept, cache: 'only', shared, ...encoders } };
   // the service worker caches it with the page
-  const unkept = { options: { url, cache: false, shared, ...encoders } };
+  const unkept = {
+    options: { url, cache: false, shared, ...encoders, ...(isBuiltIn && { eager: true }) },
+  };
   if (isBuiltIn || notToKeep.has(url) || !(await keptModels())) return unkept;
   const fromStore = async () => {
     const stored = await storeNameOf(url);
@@ -271,7 +274,7 @@ async function dropBad(wish, error) {
  * @returns {Promise<Engine>} an engine with the default context if this one is impossible
  */
 async function createSized(context, options) {
-  if (context === undefined) return createEngine(options);
+  if (context === undefined) return takeStarted(options) ?? createEngine(options);
   const kvTokens = context + 3 * CONTEXT_USUAL;
   try {
     return await createEngine({ ...options, contextSize: context, kvTokens });
@@ -357,6 +360,7 @@ export async function load(wish, failed) {
         context,
         {
           ...brought.options,
+          ...workerOption(),
           signal,
           onProgress: showProgress,
           ...(settings.threads && { threads: settings.threads }),

@@ -5,11 +5,20 @@ import { keepInView } from './message.js';
 
 /** @typedef {import('wick-llm').Progress} Progress */
 
+/** A bar without a value moves only after this time, because drawing each of its frames slows a quick start. */
+const STILL_MS = 500;
+
+const bar = /** @type {HTMLProgressElement} */ (byId('loading-bar'));
+/** @type {ReturnType<typeof setTimeout> | undefined} */
+let moving;
+
 /** @param {string} name */
 export function showLoading(name) {
   byId('loading-what').textContent = `Loading ${name}`;
   byId('loading-facts').textContent = 'Starting';
-  byId('loading-bar').removeAttribute('value');
+  bar.value = 0;
+  clearTimeout(moving);
+  moving = setTimeout(() => bar.value > 0 || bar.removeAttribute('value'), STILL_MS);
   byId('loading-buttons').hidden = false; // they are hidden while the page itself is starting
   keepInView(() => {
     byId('loading').hidden = false; // the line takes up space
@@ -17,12 +26,12 @@ export function showLoading(name) {
 }
 
 export function hideLoading() {
+  clearTimeout(moving);
   byId('loading').hidden = true;
 }
 
 /** @param {Progress} progress */
 export function showProgress({ loaded, total, bytesPerSecond, secondsLeft, phase }) {
-  const bar = /** @type {HTMLProgressElement} */ (byId('loading-bar'));
   if (total) bar.value = Math.min(1, loaded / total);
   const facts = [total ? `${formatBytes(loaded)} of ${formatBytes(total)}` : formatBytes(loaded)];
   if (bytesPerSecond) facts.push(`${formatBytes(bytesPerSecond)}/s`);

@@ -2,6 +2,7 @@
 // good_models.json, whose `bytes` is the size of their weights (tools/build/model_bytes.mjs).
 // Their hashes are fetched from the hub with the first download.
 
+import { BUILT_IN_URL } from './built_in.js';
 import { roundBytes } from './dom.js';
 import good from './good_models.json' with { type: 'json' };
 import { DEFAULT_HUB, decoded, parseUrl } from './hub.js';
@@ -40,7 +41,7 @@ export const models = [
     id: 'wick',
     name: 'Wick 4.2M',
     note: '4.5 MB, comes with the page: a tiny demo model',
-    url: 'wick-llm-demo-model/wick-4.2m-q8_0.gguf',
+    url: BUILT_IN_URL,
     bytes: 4.5e6,
     temperature: 0,
     isBuiltIn: true,

@@ -3,7 +3,7 @@
 
 import { loadMedia, wasUsed } from './attachments.js';
 import { openDatabase, openMemory } from './database.js';
-import { takeUp } from './journal.js';
+import { enteredKeys, takeUp } from './journal.js';
 import { keepValue, readValue } from './local_storage.js';
 import { settings } from './settings.js';
 import { Store } from './store.js';
@@ -32,6 +32,19 @@ const openMemoryStore = () => new Store(openMemory(), tellHere);
 /** Opens the store that the user has chosen. */
 const openChosen = async () =>
   settings.remember ? new Store(await openDatabase(NAME), tell) : openMemoryStore();
+
+/**
+ * Returns whether nothing of this page is stored yet. A first visit does not wait until its database has been created.
+ */
+export async function isNothingStored() {
+  try {
+    if (location.hash !== '' || enteredKeys().length > 0) return false;
+    const databases = settings.remember ? await indexedDB.databases() : [];
+    return databases.every(({ name }) => name !== NAME);
+  } catch {
+    return false; // openStore reports the reason
+  }
+}
 
 /** @returns {Promise<{problem?: unknown}>} the reason why nothing is stored, although it should be */
 export async function openStore() {

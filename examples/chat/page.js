@@ -10,6 +10,7 @@ import { byId, hasTouchScreen, isSending, make, makeButton } from './dom.js';
 import { findDownload, onDownload, takeUpDownloads } from './downloads.js';
 import { startAhead, update as updateAhead } from './draft_answers.js';
 import { asSent, writePrompt } from './drafts.js';
+import { isFirstVisit } from './engine_start.js';
 import { canBeAsked, parseUrl } from './hub.js';
 import { isKept, problemOfKept } from './kept_models.js';
 import { startList } from './list.js';
@@ -30,7 +31,7 @@ import {
 import { hideProblem, showProblem } from './loading.js';
 import { nameOfUrl } from './models.js';
 import { hideNotice, showNotice } from './notice.js';
-import { followSetting, openStore } from './open_store.js';
+import { followSetting, isNothingStored, openStore } from './open_store.js';
 import { startPageMenu } from './page_menu.js';
 import { untilAttached } from './pasting.js';
 import { startPicker, takeFiles } from './picker.js';
@@ -70,9 +71,10 @@ async function send(text) {
 }
 
 /** @param {unknown} error of an answer */
-function tell(error) {
-  const isGone = error instanceof WickError && error.code === 'WORKER_CRASHED';
-  const { wished } = current();
+async function tell(error) {
+  const isCrash = error instanceof WickError && error.code === 'WORKER_CRASHED';
+  const { engine, wished } = current();
+  const isGone = isCrash || (engine && !(await engine.info().catch(() => undefined)));
   const again = isGone && wished ? load.bind(undefined, wished, undefined) : undefined;
   if (isGone) closeEngine().catch(() => {});
   showProblem(inWords(error), again);
@@ -276,7 +278,7 @@ async function loadFirst() {
   const wouldDie = dead && named && isSame(dead, named);
   if (dead && !wouldDie) clearLoadMark(); // otherwise it would not be loaded at the next start either
   const first = named && !wouldDie && (await isHere(named)) ? named : builtIn;
-  await (first === builtIn && early ? early : load(first));
+  await (isSame(first, builtIn) && early ? early : load(first)); // a question may have named it already
   if (dead) tellDeath(dead);
   if (wouldDie) return undefined;
   if (asked && asked !== first) return load(asked);
@@ -285,13 +287,16 @@ async function loadFirst() {
   return undefined;
 }
 
+const isNothing = isNothingStored();
+const storing = openStore();
 /** Settles when a conversation is open. */
-const opening = openStore().then(async (found) => {
-  await conversation.restore();
-  return found;
+const opening = isNothing.then(async (isNew) => {
+  if (isNew) return conversation.restoreNone();
+  await storing;
+  return conversation.restore();
 });
 /** The early load of the built-in model on a first visit, when no other model can have been requested. */
-const early = lastModel() || location.search ? undefined : loadMeanwhile(opening);
+const early = isFirstVisit() ? loadMeanwhile(opening) : undefined;
 
 startAhead({
   say: send,
@@ -314,7 +319,8 @@ startList();
 // there is a keyboard; on a touch screen, the focus would open one
 if (!hasTouchScreen() && document.activeElement === document.body)
   promptField.focus({ preventScroll: true });
-const { problem } = await opening;
+await opening;
+const { problem } = await storing;
 const follow = () => conversation.followAddress(location.hash.slice(1)).catch(tell);
 addEventListener('hashchange', follow);
 follow(); // Back may have been pressed while the page was starting

@@ -1,6 +1,7 @@
 // examples/chat/requested_model.js — the requested model, which has a URL, is a user's file, or is in the store. The model that
 // was used last is remembered.
 
+import { LAST_MODEL } from './built_in.js';
 import { keepJson, readJson } from './local_storage.js';
 import { models } from './models.js';
 import { settings } from './settings.js';
@@ -12,8 +13,6 @@ import { settings } from './settings.js';
  * its fingerprint, or true if they are in the repository of the URL.
  * @typedef {{name: string, url?: string, file?: File[], kept?: string, mmproj?: true | string | File, isBuiltIn?: boolean}} Wish
  */
-
-const LAST_MODEL = 'wick-chat-model';
 
 /** @param {ModelChoice} model @returns {Wish} */
 export const wishFor = ({ name, url, mmproj, isBuiltIn }) => ({ name, url, mmproj, isBuiltIn });

@@ -1,5 +1,6 @@
 // examples/chat/settings.js — the user's settings, stored in this browser if it allows that.
 
+import { SETTINGS } from './built_in.js';
 import { CONTEXT_USUAL } from './context_sizes.js';
 import { byId } from './dom.js';
 import { keepJson, readJson } from './local_storage.js';
@@ -36,10 +37,8 @@ const numbers = Object.keys(defaults).filter(
   (name) => !(/** @type {readonly string[]} */ ([...switches, ...texts]).includes(name)),
 );
 
-const key = 'wick-chat-settings';
-
 /** @type {Settings} */
-export const settings = { ...defaults, ...readJson(key) };
+export const settings = { ...defaults, ...readJson(SETTINGS) };
 
 /** Settings that belong to this browser; all others belong to a conversation. */
 const common = ['threads', 'remember', 'theme', 'ahead'];
@@ -89,7 +88,7 @@ export function contextWanted() {
 /** Returns the tools in this conversation's prompts. @returns {{tools?: typeof toolsTold}} */
 export const toolsOfPrompt = () => (settings.tools ? { tools: toolsTold } : {});
 
-const store = () => keepJson(key, settings);
+const store = () => keepJson(SETTINGS, settings);
 
 const dialog = /** @type {HTMLDialogElement} */ (byId('settings-dialog'));
 const form = /** @type {HTMLFormElement} */ (byId('settings-form'));

@@ -62,6 +62,9 @@ function oneFile(script) {
   return {
     name: 'one file',
     setup(own) {
+      own.onResolve({ filter: /\.js$/ }, ({ path, kind }) =>
+        kind === 'entry-point' ? { path, sideEffects: true } : undefined,
+      );
       own.onResolve({ filter: /^\.\// }, ({ path, importer, resolveDir }) =>
         dirname(importer) === folder
           ? { path: resolve(resolveDir, path), sideEffects: true }

@@ -35,6 +35,27 @@ async function remove(page, name) {
   await page.click('#dismiss-notice');
 }
 
+/** Delays the creation of databases until \`openStores\` is called. */
+const heldStores = `{
+  const opened = new Promise((settle) => { globalThis.openStores = settle; });
+  IDBOpenDBRequest.prototype.addEventListener = function (type, listener, ...rest) {
+    const late = type === 'success' ? (event) => opened.then(() => listener(event)) : listener;
+    EventTarget.prototype.addEventListener.call(this, type, late, ...rest);
+  };
+}`;
+
+test('the first question is answered before the database has been created, and stored then', {
+  skip,
+}, async (t) => {
+  const page = await openPage(t, { options, script: heldStores });
+  await talk(page, 'About foxes', 'It is about foxes.');
+  await page.evaluate('openStores()');
+  await untilKept(page, ({ turns }) => turns.filter(({ state }) => state === 'whole').length === 2);
+  await page.reload();
+  await page.evaluate('openStores()');
+  await untilAbout(page, 'foxes');
+});
+
 test('pressing Back again before a conversation has opened keeps the Forward history', {
   skip,
 }, async (t) => {
