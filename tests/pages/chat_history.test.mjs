@@ -51,6 +51,7 @@ test('the first question is answered before the database has been created, and s
   await talk(page, 'About foxes', 'It is about foxes.');
   await page.evaluate('openStores()');
   await untilKept(page, ({ turns }) => turns.filter(({ state }) => state === 'whole').length === 2);
+  assert.deepEqual(await page.evaluate('closedEngines'), [], 'the model is loaded once');
   await page.reload();
   await page.evaluate('openStores()');
   await untilAbout(page, 'foxes');
