@@ -19,40 +19,41 @@
 // A row in the field tables of base/options.h.
 #define RANGE(min, max) ((const double[]){min, max})
 #define ROW(name, kind, more) {name, kind, more},
-#define TABLE(name, rows, next) const field fields_##name[] = {rows{NULL, FIELD_IGNORED, next}}
+#define TABLE(name, next, ...) \
+  const field fields_##name[] = {__VA_ARGS__{NULL, FIELD_IGNORED, next}}
 
-static TABLE(stream_options, FIELDS_STREAM_OPTIONS(ROW), NULL);
-static TABLE(structured_outputs, FIELDS_STRUCTURED_OUTPUTS(ROW), NULL);
-static TABLE(json_schema, FIELDS_JSON_SCHEMA(ROW), NULL);
-static TABLE(response_stream, FIELDS_RESPONSE_STREAM(ROW), NULL);
-static TABLE(reasoning, FIELDS_REASONING(ROW), NULL);
-static TABLE(response_text, FIELDS_RESPONSE_TEXT(ROW), NULL);
-TABLE(text_format, FIELDS_TEXT_FORMAT(ROW), NULL);
-TABLE(object_format, FIELDS_OBJECT_FORMAT(ROW), NULL);
-TABLE(schema_format, FIELDS_SCHEMA_FORMAT(ROW), NULL);
-TABLE(response_format, FIELDS_RESPONSE_FORMAT(ROW), NULL);
-TABLE(response_tool, FIELDS_RESPONSE_TOOL(ROW), NULL);
-TABLE(message, FIELDS_MESSAGE(ROW) ROW("prefix", FIELD_MISSING, "false"), NULL);
+static TABLE(stream_options, NULL, FIELDS_STREAM_OPTIONS(ROW));
+static TABLE(structured_outputs, NULL, FIELDS_STRUCTURED_OUTPUTS(ROW));
+static TABLE(json_schema, NULL, FIELDS_JSON_SCHEMA(ROW));
+static TABLE(response_stream, NULL, FIELDS_RESPONSE_STREAM(ROW));
+static TABLE(reasoning, NULL, FIELDS_REASONING(ROW));
+static TABLE(response_text, NULL, FIELDS_RESPONSE_TEXT(ROW));
+TABLE(text_format, NULL, FIELDS_TEXT_FORMAT(ROW));
+TABLE(object_format, NULL, FIELDS_OBJECT_FORMAT(ROW));
+TABLE(schema_format, NULL, FIELDS_SCHEMA_FORMAT(ROW));
+TABLE(response_format, NULL, FIELDS_RESPONSE_FORMAT(ROW));
+TABLE(response_tool, NULL, FIELDS_RESPONSE_TOOL(ROW));
+TABLE(message, NULL, FIELDS_MESSAGE(ROW) ROW("prefix", FIELD_MISSING, "false"));
 
-static TABLE(every, FIELDS_EVERY(ROW), NULL);
-static TABLE(text, FIELDS_TEXT(ROW) SAMPLING_FIELDS(NUMBER_FIELD) FLAG_FIELDS(FLAG_FIELD),
-             fields_every);
+static TABLE(every, NULL, FIELDS_EVERY(ROW));
+static TABLE(text, fields_every,
+             FIELDS_TEXT(ROW) SAMPLING_FIELDS(NUMBER_FIELD) FLAG_FIELDS(FLAG_FIELD));
 #define CHAT_FIELDS                                      \
   FIELDS_CHAT_USED(ROW)                                  \
   FIELDS_CHAT_IDLE(ROW) /* only their kind is checked */ \
   ROW("continue_final_message", FIELD_MISSING, "false")  \
   ROW("add_generation_prompt", FIELD_MISSING, "true")
-TABLE(chat, CHAT_FIELDS, fields_text);
-TABLE(completion, FIELDS_COMPLETION(ROW), fields_text);
-TABLE(responses, FIELDS_RESPONSE(ROW), fields_text);
-TABLE(native, FIELDS_NATIVE_COMPLETION(ROW) FIELDS_NATIVE(ROW), fields_text);
-TABLE(infill, FIELDS_INFILL(ROW) FIELDS_NATIVE(ROW), fields_text);
-TABLE(embedding, FIELDS_EMBEDDING(ROW), fields_every);
-TABLE(native_embedding, FIELDS_NATIVE_EMBEDDING(ROW), fields_every);
-TABLE(rerank, FIELDS_RERANK(ROW), fields_every);
-TABLE(tokenize, FIELDS_TOKENIZE(ROW), NULL);
-TABLE(detokenize, FIELDS_DETOKENIZE(ROW), NULL);
-TABLE(template, FIELDS_TEMPLATE(ROW), NULL);
+TABLE(chat, fields_text, CHAT_FIELDS);
+TABLE(completion, fields_text, FIELDS_COMPLETION(ROW));
+TABLE(responses, fields_text, FIELDS_RESPONSE(ROW));
+TABLE(native, fields_text, FIELDS_NATIVE_COMPLETION(ROW) FIELDS_NATIVE(ROW));
+TABLE(infill, fields_text, FIELDS_INFILL(ROW) FIELDS_NATIVE(ROW));
+TABLE(embedding, fields_every, FIELDS_EMBEDDING(ROW));
+TABLE(native_embedding, fields_every, FIELDS_NATIVE_EMBEDDING(ROW));
+TABLE(rerank, fields_every, FIELDS_RERANK(ROW));
+TABLE(tokenize, NULL, FIELDS_TOKENIZE(ROW));
+TABLE(detokenize, NULL, FIELDS_DETOKENIZE(ROW));
+TABLE(template, NULL, FIELDS_TEMPLATE(ROW));
 
 static const field *find(const field *table, document_text name) {
   while (table != NULL) {

@@ -198,7 +198,7 @@ export const variablesOf = (reasons, own) =>
  * @returns {Promise<any>} the completion, or its chunks
  */
 export function requestChat(engine, wanted, { signal, salt, adapters }) {
-  const body = { ...wanted, salt: saltWithin(salt, wanted.salt), ...(adapters && { adapters }) };
+  const body = { ...(adapters && { adapters }), ...wanted, salt: saltWithin(salt, wanted.salt) };
   return engine.chat.completions.create(/** @type {any} */ (body), { signal });
 }
 
@@ -239,11 +239,10 @@ async function answerChat(engine, body, asked) {
   const { enable_thinking, thinking: switched } = body;
   const reasons = enable_thinking ?? (switched ? switched.type === 'enabled' : undefined);
   wanted.chat_template_kwargs = variablesOf(reasons, body.chat_template_kwargs);
-  const adapters = await adaptersOf(engine, uses, asked.adapters);
-  const own = { ...asked, adapters };
+  wanted.adapters = await adaptersOf(engine, uses, asked.adapters);
   const head = { model: asked.model, system_fingerprint: FINGERPRINT };
-  if (body.stream) return openChunks(engine, wanted, own, head);
-  const whole = await requestChat(engine, wanted, own);
+  if (body.stream) return openChunks(engine, wanted, asked, head);
+  const whole = await requestChat(engine, wanted, asked);
   if ((wanted.n ?? 1) === 1) addTimings(whole, whole.usage);
   return Object.assign(whole, head);
 }
