@@ -16,11 +16,11 @@ static bool refuse_text(const char *name, refusal *refused) {
 
 // Makes room for this many more tokens.
 static bool reserve(body *read, token_list *to, size_t count, refusal *refused) {
-  if (to->capacity - to->count >= count) return true;
+  if (to->ids != NULL && to->capacity - to->count >= count) return true;
   const size_t capacity = 2 * to->count + count;
   int32_t *ids = body_alloc(read, capacity, sizeof *ids, refused);
   if (ids == NULL) return false;
-  if (to->count > 0) memcpy(ids, to->ids, to->count * sizeof *ids);
+  if (to->ids != NULL) memcpy(ids, to->ids, to->count * sizeof *ids);
   to->ids = ids;
   to->capacity = capacity;
   return true;
