@@ -120,6 +120,6 @@ export function engineOptionsOf(last) {
     kvType: k === undefined ? undefined : { k, v },
     tables: last.get('--tables'),
     preTokenizer: last.get('--pre-tokenizer'),
-    predictor: !last.has('--no-predictor'),
+    predictor: last.has('--no-predictor') ? false : undefined,
   };
 }
