@@ -1,6 +1,6 @@
 // See engine_calls.h.
 #include "engine_calls.h"
-#include "consistency.h"
+#include "../c/support/consistency.h"
 
 #include <math.h>
 #include <stdlib.h>

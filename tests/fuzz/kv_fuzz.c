@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../c/support/consistency.h"
 #include "base/hash.h"
-#include "consistency.h"
 #include "kv/pool.h"
 #include "kv/prefix.h"
 #include "kv/state.h"
