@@ -95,7 +95,6 @@ double dispatch_throughput_rps(const dispatch_metrics *dispatch, uint64_t now_us
 void dispatch_json(const dispatch_metrics *dispatch, uint64_t now_us, json_writer *json,
                    const char *key);
 const char *lane_name(op_lane lane);
-const char *dispatch_edge_name(int edge);  // "100" ... "+Inf"
 
 typedef struct text_sink {
   json_sink sink;

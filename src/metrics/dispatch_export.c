@@ -9,7 +9,6 @@ static const char *const EDGE_NAMES[DISPATCH_EDGES] = {
     "100", "500", "1000", "5000", "10000", "50000", "100000", "500000", "1000000", "+Inf"};
 
 const char *lane_name(op_lane lane) { return LANE_NAMES[lane]; }
-const char *dispatch_edge_name(int edge) { return EDGE_NAMES[edge]; }
 
 typedef unsigned long long ull;
 
