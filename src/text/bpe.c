@@ -118,7 +118,6 @@ wick_status bpe_encode(encode_state *state, const uint8_t *text, size_t size_byt
 static wick_status encode_raw_word(encode_state *state, const uint8_t *word, size_t size_bytes,
                                    wick_error *error) {
   const tokenizer *tokenizer = state->tokenizer;
-  const size_t first = state->sink.count;
   cached_word *place = word_cache_place(&state->words, word, size_bytes);
   if (word_cache_put(&state->words, place, word, size_bytes, &state->sink)) return WICK_OK;
   if (tokenizer->pretokenizer->keeps_newlines && word[0] == '\n') {
@@ -128,16 +127,7 @@ static wick_status encode_raw_word(encode_state *state, const uint8_t *word, siz
       return WICK_OK;
     }
   }
-  if (!merger_reserve(&state->merger, size_bytes)) {
-    return memory_fail(tokenizer->memory, error, "tokenizing");
-  }
-  spm_split_characters(tokenizer, word, (uint32_t)size_bytes, state->merger.symbols);
-  if (!merger_run(&state->merger, (uint32_t)size_bytes, find_pair, tokenizer)) {
-    return memory_fail(tokenizer->memory, error, "tokenizing");
-  }
-  spm_put_symbols(state, word, (uint32_t)size_bytes);
-  word_cache_keep(&state->words, place, word, size_bytes, &state->sink, first);
-  return WICK_OK;
+  return spm_merge_word(state, word, size_bytes, find_pair, tokenizer, place, error);
 }
 
 // Converts to lower case, into at most 2 * size_bytes + 4 bytes: a character of 2 bytes may have a

@@ -29,11 +29,10 @@ size_t spm_mark_spaces(const uint8_t *text, size_t size_bytes, bool leads, uint8
 // Returns the end of the word that begins at a position of text with marked spaces. The word ends
 // before a marker that no token has after the preceding byte, so nothing is merged across the end.
 size_t spm_find_word_end(const tokenizer *tokenizer, const uint8_t *text, size_t at, size_t end);
-// Converts each character to a symbol. The bytes need not be valid UTF-8.
-void spm_split_characters(const tokenizer *tokenizer, const uint8_t *text, uint32_t size_bytes,
-                          merge_symbol *symbols);
-// Adds the ids of the symbols. A character without a token becomes byte tokens.
-void spm_put_symbols(encode_state *state, const uint8_t *text, uint32_t size_bytes);
+// Merges the characters of a word, and adds its tokens to the sink and to the cache's `place`.
+wick_status spm_merge_word(encode_state *state, const uint8_t *word, size_t size_bytes,
+                           merge_find_pair find, const void *context, cached_word *place,
+                           wick_error *error);
 // Returns the size of a character by its first byte only, whether valid or not.
 uint32_t spm_lead_bytes(uint8_t lead);
 // Adds the bytes that precede a space marker in a token to tokenizer.bridges.

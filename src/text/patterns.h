@@ -5,47 +5,18 @@
 
 #include "text/pretokenize.h"
 
-// ---- stage_find functions ----
+stage_find pattern_find_gpt2_word, pattern_find_word, pattern_find_cased_word,
+    pattern_find_ended_word, pattern_find_kimi_word, pattern_find_phrase, pattern_find_signed_word,
+    pattern_find_run, pattern_find_last_spaces, pattern_find_number_group, pattern_find_thousands,
+    pattern_find_sentinel, pattern_find_image, pattern_find_blanks, pattern_find_script;
 
-bool pattern_find_gpt2_word(const pretokenize_stage *stage, const stage_text *in, text_span *match);
-bool pattern_find_word(const pretokenize_stage *stage, const stage_text *in, text_span *match);
-bool pattern_find_cased_word(const pretokenize_stage *stage, const stage_text *in,
-                             text_span *match);
-bool pattern_find_ended_word(const pretokenize_stage *stage, const stage_text *in,
-                             text_span *match);
-bool pattern_find_kimi_word(const pretokenize_stage *stage, const stage_text *in, text_span *match);
-bool pattern_find_phrase(const pretokenize_stage *stage, const stage_text *in, text_span *match);
-bool pattern_find_signed_word(const pretokenize_stage *stage, const stage_text *in,
-                              text_span *match);
-bool pattern_find_run(const pretokenize_stage *stage, const stage_text *in, text_span *match);
-bool pattern_find_last_spaces(const pretokenize_stage *stage, const stage_text *in,
-                              text_span *match);
-bool pattern_find_number_group(const pretokenize_stage *stage, const stage_text *in,
-                               text_span *match);
-bool pattern_find_thousands(const pretokenize_stage *stage, const stage_text *in, text_span *match);
-bool pattern_find_sentinel(const pretokenize_stage *stage, const stage_text *in, text_span *match);
-bool pattern_find_image(const pretokenize_stage *stage, const stage_text *in, text_span *match);
-bool pattern_find_blanks(const pretokenize_stage *stage, const stage_text *in, text_span *match);
-bool pattern_find_script(const pretokenize_stage *stage, const stage_text *in, text_span *match);
-
-// ---- sets of characters (pattern_sets.c), for pattern_find_run ----
-
-bool pattern_is_newline(unicode_char c);
-bool pattern_is_of_line(unicode_char c);
-bool pattern_is_no_space(unicode_char c);
-bool pattern_is_digit(unicode_char c);
-bool pattern_is_number(unicode_char c);
-bool pattern_is_symbol_of_falcon(unicode_char c);
-bool pattern_is_symbol_of_default(unicode_char c);
-bool pattern_is_letter(unicode_char c);
-bool pattern_is_punctuation(unicode_char c);
-bool pattern_is_han(unicode_char c);
-bool pattern_is_cjk_of_deepseek_coder(unicode_char c);
-bool pattern_is_letter_of_deepseek_llm(unicode_char c);
-bool pattern_is_sign_of_deepseek_llm(unicode_char c);
-bool pattern_is_cjk_of_deepseek_v3(unicode_char c);
-bool pattern_is_asian_of_afmoe(unicode_char c);
-bool pattern_is_word_of_bloom(unicode_char c);
+// Sets of characters (pattern_sets.c), for pattern_find_run.
+typedef bool pattern_set(unicode_char c);
+pattern_set pattern_is_newline, pattern_is_of_line, pattern_is_no_space, pattern_is_digit,
+    pattern_is_number, pattern_is_symbol_of_falcon, pattern_is_symbol_of_default, pattern_is_letter,
+    pattern_is_punctuation, pattern_is_han, pattern_is_cjk_of_deepseek_coder,
+    pattern_is_letter_of_deepseek_llm, pattern_is_sign_of_deepseek_llm,
+    pattern_is_cjk_of_deepseek_v3, pattern_is_asian_of_afmoe, pattern_is_word_of_bloom;
 // Returns which of youtu's four sets contains a character; 0: none.
 unsigned pattern_script_of_youtu(unicode_char c);
 

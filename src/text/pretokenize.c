@@ -57,201 +57,132 @@ bool word_cursor_next(word_cursor *cursor, text_span *word) {
 
 // ---- names ----
 
+// A run of `least` to `most` characters of a set (0: any number), and words.
+#define RUN(set, least, most) \
+  .find = pattern_find_run, .contains = pattern_is_##set, .count_min = least, .count_max = most
+#define WORD(kind, digits, classes, ends) \
+  .find = pattern_find_##kind, .digits_max = digits, .letters = classes, .tail = ends
+
 static const pretokenize_stage DEFAULT_STAGES[] = {
-    {.find = pattern_find_run, .contains = pattern_is_symbol_of_default, .count_min = 1},
+    {RUN(symbol_of_default, 1, 0)},
     {.find = pattern_find_gpt2_word},
-    {.find = pattern_find_run, .contains = pattern_is_number, .count_min = 1},
-    {.find = pattern_find_run, .contains = pattern_is_digit, .count_min = 3, .count_max = 3},
+    {RUN(number, 1, 0)},
+    {RUN(digit, 3, 3)},
 };
 static const pretokenize_stage FALCON_STAGES[] = {
-    {.find = pattern_find_run, .contains = pattern_is_symbol_of_falcon, .count_min = 1},
+    {RUN(symbol_of_falcon, 1, 0)},
     {.find = pattern_find_gpt2_word},
-    {.find = pattern_find_run, .contains = pattern_is_digit, .count_min = 3, .count_max = 3},
+    {RUN(digit, 3, 3)},
 };
 static const pretokenize_stage GPT2_STAGES[] = {{.find = pattern_find_gpt2_word}};
 static const pretokenize_stage STARCODER_STAGES[] = {
-    {.find = pattern_find_run, .contains = pattern_is_number, .count_min = 1, .count_max = 1},
+    {RUN(number, 1, 1)},
     {.find = pattern_find_gpt2_word},
 };
 static const pretokenize_stage LLAMA3_STAGES[] = {
-    {.find = pattern_find_word,
-     .has_contractions = true,
-     .digits_max = 3,
-     .letters = UNICODE_LETTER,
-     .tail = "\r\n"},
+    {WORD(word, 3, UNICODE_LETTER, "\r\n"), .has_contractions = true},
 };
 static const pretokenize_stage QWEN2_STAGES[] = {
-    {.find = pattern_find_word,
-     .has_contractions = true,
-     .digits_max = 1,
-     .letters = UNICODE_LETTER,
-     .tail = "\r\n"},
+    {WORD(word, 1, UNICODE_LETTER, "\r\n"), .has_contractions = true},
 };
 static const pretokenize_stage QWEN35_STAGES[] = {
-    {.find = pattern_find_word,
-     .has_contractions = true,
-     .digits_max = 1,
-     .letters = UNICODE_LETTER | UNICODE_MARK,
-     .tail = "\r\n"},
+    {WORD(word, 1, UNICODE_LETTER | UNICODE_MARK, "\r\n"), .has_contractions = true},
 };
 static const pretokenize_stage SEED_CODER_STAGES[] = {
-    {.find = pattern_find_word,
-     .has_contractions = true,
-     .digits_max = 1,
-     .letters = UNICODE_LETTER,
-     .tail = ""},
+    {WORD(word, 1, UNICODE_LETTER, ""), .has_contractions = true},
 };
 static const pretokenize_stage GPT4O_STAGES[] = {
-    {.find = pattern_find_cased_word,
-     .has_contractions = true,
-     .digits_max = 3,
-     .letters = UNICODE_LETTER,
-     .tail = "\r\n/"},
+    {WORD(cased_word, 3, UNICODE_LETTER, "\r\n/"), .has_contractions = true},
 };
 static const pretokenize_stage TEKKEN_STAGES[] = {
-    {.find = pattern_find_cased_word, .digits_max = 1, .letters = UNICODE_LETTER, .tail = "\r\n/"},
+    {WORD(cased_word, 1, UNICODE_LETTER, "\r\n/")},
 };
 static const pretokenize_stage GRANITE_EMBEDDING_STAGES[] = {
-    {.find = pattern_find_cased_word,
-     .has_contractions = true,
-     .marks_are_signs = true,
-     .digits_max = 3,
-     .letters = UNICODE_LETTER | UNICODE_MARK,
-     .tail = "\r\n/"},
+    {WORD(cased_word, 3, UNICODE_LETTER | UNICODE_MARK, "\r\n/"), .has_contractions = true,
+     .marks_are_signs = true},
 };
 static const pretokenize_stage TINY_AYA_STAGES[] = {
     {.find = pattern_find_number_group},
-    {.find = pattern_find_ended_word,
-     .has_contractions = true,
-     .marks_are_signs = true,
-     .digits_max = 3,
-     .letters = UNICODE_LETTER | UNICODE_MARK,
-     .tail = "\r\n/"},
+    {WORD(ended_word, 3, UNICODE_LETTER | UNICODE_MARK, "\r\n/"), .has_contractions = true,
+     .marks_are_signs = true},
 };
 static const pretokenize_stage YOUTU_STAGES[] = {
     {.find = pattern_find_script},
-    {.find = pattern_find_ended_word,
-     .has_contractions = true,
-     .marks_are_signs = true,
-     .digits_max = 1,
-     .letters = UNICODE_LETTER | UNICODE_MARK,
-     .tail = "\r\n/"},
+    {WORD(ended_word, 1, UNICODE_LETTER | UNICODE_MARK, "\r\n/"), .has_contractions = true,
+     .marks_are_signs = true},
 };
 static const pretokenize_stage KIMI_STAGES[] = {
-    {.find = pattern_find_kimi_word,
-     .has_contractions = true,
-     .digits_max = 3,
-     .letters = UNICODE_LETTER,
-     .tail = "\r\n"},
+    {WORD(kimi_word, 3, UNICODE_LETTER, "\r\n"), .has_contractions = true},
 };
 static const pretokenize_stage EXAONE_MOE_STAGES[] = {
-    {.find = pattern_find_phrase,
-     .has_contractions = true,
-     .has_short_tail = true,
-     .digits_max = 1,
-     .letters = UNICODE_LETTER,
-     .tail = "\r\n/"},
+    {WORD(phrase, 1, UNICODE_LETTER, "\r\n/"), .has_contractions = true, .has_short_tail = true},
 };
 static const pretokenize_stage JAIS2_STAGES[] = {
-    {.find = pattern_find_word,
-     .has_contractions = true,
-     .cuts_spaces = true,
-     .digits_max = 3,
-     .letters = UNICODE_LETTER,
-     .tail = "\r\n"},
+    {WORD(word, 3, UNICODE_LETTER, "\r\n"), .has_contractions = true, .cuts_spaces = true},
 };
 static const pretokenize_stage MINICPM5_STAGES[] = {
-    {.find = pattern_find_run, .contains = pattern_is_number, .count_min = 1, .count_max = 3},
-    {.find = pattern_find_word,
-     .has_contractions = true,
-     .digits_max = 3,
-     .letters = UNICODE_LETTER,
-     .tail = "\r\n"},
+    {RUN(number, 1, 3)},
+    {WORD(word, 3, UNICODE_LETTER, "\r\n"), .has_contractions = true},
 };
 static const pretokenize_stage UFAKZEKA_STAGES[] = {
-    {.find = pattern_find_word, .digits_max = 1, .letters = UNICODE_LETTER, .tail = "\r\n"},
+    {WORD(word, 1, UNICODE_LETTER, "\r\n")},
 };
 static const pretokenize_stage LAGUNA_STAGES[] = {
-    {.find = pattern_find_run, .contains = pattern_is_of_line, .count_min = 1},
-    {.find = pattern_find_word,
-     .has_contractions = true,
-     .digits_max = 1,
-     .letters = UNICODE_LETTER,
-     .tail = "\r\n"},
+    {RUN(of_line, 1, 0)},
+    {WORD(word, 1, UNICODE_LETTER, "\r\n"), .has_contractions = true},
 };
 static const pretokenize_stage LINE_STAGES[] = {
-    {.find = pattern_find_run, .contains = pattern_is_of_line, .count_min = 1},
+    {RUN(of_line, 1, 0)},
 };
 static const pretokenize_stage WHITESPACE_STAGES[] = {
-    {.find = pattern_find_run, .contains = pattern_is_no_space, .count_min = 1},
+    {RUN(no_space, 1, 0)},
 };
 static const pretokenize_stage SUPERBPE_STAGES[] = {
-    {.find = pattern_find_run, .contains = pattern_is_number, .count_min = 1},
+    {RUN(number, 1, 0)},
     {.find = pattern_find_thousands},
 };
 static const pretokenize_stage CHAMELEON_STAGES[] = {
-    {.find = pattern_find_sentinel},
-    {.find = pattern_find_image},
-    {.find = pattern_find_blanks},
-    {.find = pattern_find_run, .contains = pattern_is_number, .count_min = 1, .count_max = 1},
-    {.find = pattern_find_run,
-     .contains = pattern_is_symbol_of_falcon,
-     .count_min = 1,
-     .count_max = 1},
-    {.find = pattern_find_gpt2_word},
+    {.find = pattern_find_sentinel}, {.find = pattern_find_image},
+    {.find = pattern_find_blanks},   {RUN(number, 1, 1)},
+    {RUN(symbol_of_falcon, 1, 1)},   {.find = pattern_find_gpt2_word},
 };
 static const pretokenize_stage DEEPSEEK_LLM_STAGES[] = {
-    {.find = pattern_find_run, .contains = pattern_is_newline, .count_min = 1, .count_max = 1},
-    {.find = pattern_find_run,
-     .contains = pattern_is_letter_of_deepseek_llm,
-     .count_min = 1,
-     .takes_space = true},
-    {.find = pattern_find_run,
-     .contains = pattern_is_sign_of_deepseek_llm,
-     .count_min = 1,
-     .takes_space = true},
+    {RUN(newline, 1, 1)},
+    {RUN(letter_of_deepseek_llm, 1, 0), .takes_space = true},
+    {RUN(sign_of_deepseek_llm, 1, 0), .takes_space = true},
     {.find = pattern_find_last_spaces},
-    {.find = pattern_find_run, .contains = pattern_is_cjk_of_deepseek_coder, .count_min = 1},
-    {.find = pattern_find_run, .contains = pattern_is_number, .count_min = 1},
+    {RUN(cjk_of_deepseek_coder, 1, 0)},
+    {RUN(number, 1, 0)},
 };
 static const pretokenize_stage DEEPSEEK_CODER_STAGES[] = {
-    {.find = pattern_find_run, .contains = pattern_is_newline, .count_min = 1, .count_max = 1},
-    {.find = pattern_find_run, .contains = pattern_is_letter, .count_min = 1, .takes_space = true},
-    {.find = pattern_find_run,
-     .contains = pattern_is_punctuation,
-     .count_min = 1,
-     .takes_space = true},
-    {.find = pattern_find_run, .contains = pattern_is_cjk_of_deepseek_coder, .count_min = 1},
-    {.find = pattern_find_run, .contains = pattern_is_number, .count_min = 1, .count_max = 1},
+    {RUN(newline, 1, 1)},
+    {RUN(letter, 1, 0), .takes_space = true},
+    {RUN(punctuation, 1, 0), .takes_space = true},
+    {RUN(cjk_of_deepseek_coder, 1, 0)},
+    {RUN(number, 1, 1)},
 };
 static const pretokenize_stage DEEPSEEK_V3_STAGES[] = {
-    {.find = pattern_find_run, .contains = pattern_is_number, .count_min = 1, .count_max = 3},
-    {.find = pattern_find_run, .contains = pattern_is_cjk_of_deepseek_v3, .count_min = 1},
+    {RUN(number, 1, 3)},
+    {RUN(cjk_of_deepseek_v3, 1, 0)},
     {.find = pattern_find_signed_word, .tail = "\r\n"},
 };
 static const pretokenize_stage SPARK_STAGES[] = {
-    {.find = pattern_find_run, .contains = pattern_is_number, .count_min = 1, .count_max = 3},
-    {.find = pattern_find_run, .contains = pattern_is_cjk_of_deepseek_v3, .count_min = 1},
+    {RUN(number, 1, 3)},
+    {RUN(cjk_of_deepseek_v3, 1, 0)},
     {.find = pattern_find_signed_word, .tail = "", .cuts_newlines = true},
-    {.find = pattern_find_run, .contains = pattern_is_number, .count_min = 1, .count_max = 1},
+    {RUN(number, 1, 1)},
 };
 static const pretokenize_stage AFMOE_STAGES[] = {
     {.find = pattern_find_number_group},
-    {.find = pattern_find_run, .contains = pattern_is_asian_of_afmoe, .count_min = 1},
+    {RUN(asian_of_afmoe, 1, 0)},
     {.find = pattern_find_signed_word, .tail = "\r\n"},
 };
 static const pretokenize_stage BLOOM_STAGES[] = {
-    {.find = pattern_find_run,
-     .contains = pattern_is_word_of_bloom,
-     .count_min = 1,
-     .takes_blank = true},
+    {RUN(word_of_bloom, 1, 0), .takes_blank = true},
 };
 static const pretokenize_stage VIKING_STAGES[] = {
-    {.find = pattern_find_run,
-     .contains = pattern_is_word_of_bloom,
-     .count_min = 1,
-     .takes_blank = true},
-    {.find = pattern_find_run, .contains = pattern_is_number, .count_min = 1, .count_max = 1},
+    {RUN(word_of_bloom, 1, 0), .takes_blank = true},
+    {RUN(number, 1, 1)},
 };
 
 static bool find_nothing(const pretokenize_stage *stage, const stage_text *in, text_span *match) {

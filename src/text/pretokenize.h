@@ -29,11 +29,11 @@ typedef struct stage_text {
 struct pretokenize_stage;
 
 // Finds the first match of a stage's pattern. Returns false if there is none.
-typedef bool (*stage_find)(const struct pretokenize_stage *stage, const stage_text *in,
-                           text_span *match);
+typedef bool stage_find(const struct pretokenize_stage *stage, const stage_text *in,
+                        text_span *match);
 
 typedef struct pretokenize_stage {
-  stage_find find;
+  stage_find *find;
   bool (*contains)(unicode_char c);  // pattern_find_run: the characters of the run
   uint8_t count_min;  // pattern_find_run: number of characters of a run; max 0: any number
   uint8_t count_max;

@@ -14,81 +14,63 @@ typedef enum token_role {
   ROLE_SHOWN  // always printed (the frame of gpt-oss's messages)
 } token_role;
 
-typedef struct named_token {
-  const char *text;
+enum { NAMES_MAX = 22 };
+
+// Names of the tokens of a role; the earlier name takes precedence.
+typedef struct named_role {
   token_role role;
-} named_token;
+  const char *names[NAMES_MAX];
+} named_role;
 
-static const named_token NAMED_TOKENS[] = {
-    {"<|eot_id|>", ROLE_END},
-    {"<|im_end|>", ROLE_END},
-    {"<|end|>", ROLE_END},
-    {"<|return|>", ROLE_END},
-    {"<|call|>", ROLE_END},
-    {"<|flush|>", ROLE_END},
-    {"<|calls|>", ROLE_END},
-    {"<end_of_turn>", ROLE_END},
-    {"<|endoftext|>", ROLE_END},
-    {"</s>", ROLE_END},
-    {"<|eom_id|>", ROLE_END},
-    {"<EOT>", ROLE_END},
-    {"_<EOT>", ROLE_END},
-    {"[EOT]", ROLE_END},
-    {"[EOS]", ROLE_END},
-    {"<|end_of_text|>", ROLE_END},
-    {"<end_of_utterance>", ROLE_END},
-    {"<eos>", ROLE_END},
-    {"<turn|>", ROLE_END},
-    {"<|tool_response>", ROLE_END},
-    {"<｜end▁of▁sentence｜>", ROLE_END},
-    {"[e~[", ROLE_END},
-    {"<|fim_prefix|>", ROLE_FIM_PREFIX},
-    {"<fim-prefix>", ROLE_FIM_PREFIX},
-    {"<fim_prefix>", ROLE_FIM_PREFIX},
-    {"<｜fim▁begin｜>", ROLE_FIM_PREFIX},
-    {"<PRE>", ROLE_FIM_PREFIX},
-    {"▁<PRE>", ROLE_FIM_PREFIX},
-    {"<|code_prefix|>", ROLE_FIM_PREFIX},
-    {"<|prefix|>", ROLE_FIM_PREFIX},
-    {"<|fim_suffix|>", ROLE_FIM_SUFFIX},
-    {"<fim-suffix>", ROLE_FIM_SUFFIX},
-    {"<fim_suffix>", ROLE_FIM_SUFFIX},
-    {"<｜fim▁hole｜>", ROLE_FIM_SUFFIX},
-    {"<SUF>", ROLE_FIM_SUFFIX},
-    {"▁<SUF>", ROLE_FIM_SUFFIX},
-    {"<|code_suffix|>", ROLE_FIM_SUFFIX},
-    {"<|suffix|>", ROLE_FIM_SUFFIX},
-    {"<|fim_middle|>", ROLE_FIM_MIDDLE},
-    {"<fim-middle>", ROLE_FIM_MIDDLE},
-    {"<fim_middle>", ROLE_FIM_MIDDLE},
-    {"<｜fim▁end｜>", ROLE_FIM_MIDDLE},
-    {"<MID>", ROLE_FIM_MIDDLE},
-    {"▁<MID>", ROLE_FIM_MIDDLE},
-    {"<|code_middle|>", ROLE_FIM_MIDDLE},
-    {"<|middle|>", ROLE_FIM_MIDDLE},
-    {"<|fim_pad|>", ROLE_FIM_PAD},
-    {"<fim-pad>", ROLE_FIM_PAD},
-    {"<fim_pad>", ROLE_FIM_PAD},
-    {"<PAD>", ROLE_FIM_PAD},
-    {"[PAD]", ROLE_FIM_PAD},
-    {"<|fim_repo|>", ROLE_FIM_REPOSITORY},
-    {"<|repo_name|>", ROLE_FIM_REPOSITORY},
-    {"<fim-repo>", ROLE_FIM_REPOSITORY},
-    {"<REPO>", ROLE_FIM_REPOSITORY},
-    {"<reponame>", ROLE_FIM_REPOSITORY},
-    {"<|file_sep|>", ROLE_FIM_SEPARATOR},
-    {"<|channel|>", ROLE_SHOWN},
-    {"<|message|>", ROLE_SHOWN},
-    {"<|start|>", ROLE_SHOWN},
-    {"<|constrain|>", ROLE_SHOWN},
+static const named_role NAMED_ROLES[] = {
+    {ROLE_END,
+     {"<|eot_id|>",
+      "<|im_end|>",
+      "<|end|>",
+      "<|return|>",
+      "<|call|>",
+      "<|flush|>",
+      "<|calls|>",
+      "<end_of_turn>",
+      "<|endoftext|>",
+      "</s>",
+      "<|eom_id|>",
+      "<EOT>",
+      "_<EOT>",
+      "[EOT]",
+      "[EOS]",
+      "<|end_of_text|>",
+      "<end_of_utterance>",
+      "<eos>",
+      "<turn|>",
+      "<|tool_response>",
+      "<｜end▁of▁sentence｜>",
+      "[e~["}},
+    {ROLE_FIM_PREFIX,
+     {"<|fim_prefix|>", "<fim-prefix>", "<fim_prefix>", "<｜fim▁begin｜>", "<PRE>", "▁<PRE>",
+      "<|code_prefix|>", "<|prefix|>"}},
+    {ROLE_FIM_SUFFIX,
+     {"<|fim_suffix|>", "<fim-suffix>", "<fim_suffix>", "<｜fim▁hole｜>", "<SUF>", "▁<SUF>",
+      "<|code_suffix|>", "<|suffix|>"}},
+    {ROLE_FIM_MIDDLE,
+     {"<|fim_middle|>", "<fim-middle>", "<fim_middle>", "<｜fim▁end｜>", "<MID>", "▁<MID>",
+      "<|code_middle|>", "<|middle|>"}},
+    {ROLE_FIM_PAD, {"<|fim_pad|>", "<fim-pad>", "<fim_pad>", "<PAD>", "[PAD]"}},
+    {ROLE_FIM_REPOSITORY, {"<|fim_repo|>", "<|repo_name|>", "<fim-repo>", "<REPO>", "<reponame>"}},
+    {ROLE_FIM_SEPARATOR, {"<|file_sep|>"}},
+    {ROLE_SHOWN, {"<|channel|>", "<|message|>", "<|start|>", "<|constrain|>"}},
 };
-enum { NAMED_TOKEN_COUNT = sizeof NAMED_TOKENS / sizeof NAMED_TOKENS[0] };
-_Static_assert(NAMED_TOKEN_COUNT <= NAMED_TOKENS_MAX, "the memory plan relies on it");
+enum { NAMED_ROLE_COUNT = sizeof NAMED_ROLES / sizeof NAMED_ROLES[0] };
 
-size_t vocabulary_named_bytes(void) {
-  size_t bytes = 0;
-  for (size_t i = 0; i < NAMED_TOKEN_COUNT; i++) bytes += __builtin_strlen(NAMED_TOKENS[i].text);
-  return bytes;
+size_t vocabulary_count_named(size_t *bytes) {
+  size_t count = 0;
+  *bytes = 0;
+  for (size_t i = 0; i < NAMED_ROLE_COUNT; i++) {
+    for (size_t n = 0; n < NAMES_MAX && NAMED_ROLES[i].names[n] != NULL; n++, count++) {
+      *bytes += __builtin_strlen(NAMED_ROLES[i].names[n]);
+    }
+  }
+  return count;
 }
 
 // Keys that specify the token of a role; the newer spelling first.
@@ -173,16 +155,18 @@ static wick_status read_named(tokenizer *tokenizer, const gguf_directory *direct
     is_taken[ROLE_KEYS[i].role] = true;
     if (ends_with_role(ROLE_KEYS[i].role)) add_end(tokenizer, id);
   }
-  for (size_t i = 0; i < NAMED_TOKEN_COUNT; i++) {
-    const token_role role = NAMED_TOKENS[i].role;
+  for (size_t i = 0; i < NAMED_ROLE_COUNT; i++) {
+    const token_role role = NAMED_ROLES[i].role;
     const bool is_single = role != ROLE_END && role != ROLE_SHOWN;
-    if (is_single && is_taken[role]) continue;
-    const int32_t id = find_text(tokenizer, NAMED_TOKENS[i].text);
-    if (id == TOKEN_NONE) continue;
-    is_taken[role] = true;
-    set_infill(tokenizer, role, id);
-    set_kind(tokenizer, id, role == ROLE_SHOWN ? TOKEN_USER_DEFINED : TOKEN_CONTROL);
-    if (ends_with_role(role)) add_end(tokenizer, id);
+    for (size_t n = 0; n < NAMES_MAX && NAMED_ROLES[i].names[n] != NULL; n++) {
+      if (is_single && is_taken[role]) break;
+      const int32_t id = find_text(tokenizer, NAMED_ROLES[i].names[n]);
+      if (id == TOKEN_NONE) continue;
+      is_taken[role] = true;
+      set_infill(tokenizer, role, id);
+      set_kind(tokenizer, id, role == ROLE_SHOWN ? TOKEN_USER_DEFINED : TOKEN_CONTROL);
+      if (ends_with_role(role)) add_end(tokenizer, id);
+    }
   }
   return WICK_OK;
 }

@@ -42,8 +42,9 @@ uint32_t spm_lead_bytes(uint8_t lead) {
   return lead < 0xc0 ? 1 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
 }
 
-void spm_split_characters(const tokenizer *tokenizer, const uint8_t *text, uint32_t size_bytes,
-                          merge_symbol *symbols) {
+// Converts each character to a symbol. The bytes need not be valid UTF-8.
+static void split_characters(const tokenizer *tokenizer, const uint8_t *text, uint32_t size_bytes,
+                             merge_symbol *symbols) {
   uint32_t previous = SYMBOL_END;
   for (uint32_t at = 0; at < size_bytes;) {
     const uint32_t left = size_bytes - at;
@@ -56,7 +57,8 @@ void spm_split_characters(const tokenizer *tokenizer, const uint8_t *text, uint3
   }
 }
 
-void spm_put_symbols(encode_state *state, const uint8_t *text, uint32_t size_bytes) {
+// Adds the ids of the symbols. A character without a token becomes byte tokens.
+static void put_symbols(encode_state *state, const uint8_t *text, uint32_t size_bytes) {
   const merge_symbol *symbols = state->merger.symbols;
   for (uint32_t at = 0; at != SYMBOL_END; at = symbols[at].next) {
     if (symbols[at].id != TOKEN_NONE) {
@@ -69,6 +71,21 @@ void spm_put_symbols(encode_state *state, const uint8_t *text, uint32_t size_byt
       if (id != TOKEN_NONE) sink_put(&state->sink, id);
     }
   }
+}
+
+wick_status spm_merge_word(encode_state *state, const uint8_t *word, size_t size_bytes,
+                           merge_find_pair find, const void *context, cached_word *place,
+                           wick_error *error) {
+  const size_t first = state->sink.count;
+  bool is_merged = merger_reserve(&state->merger, size_bytes);
+  if (is_merged) {
+    split_characters(state->tokenizer, word, (uint32_t)size_bytes, state->merger.symbols);
+    is_merged = merger_run(&state->merger, (uint32_t)size_bytes, find, context);
+  }
+  if (!is_merged) return memory_fail(state->tokenizer->memory, error, "tokenizing");
+  put_symbols(state, word, (uint32_t)size_bytes);
+  word_cache_keep(&state->words, place, word, size_bytes, &state->sink, first);
+  return WICK_OK;
 }
 
 size_t spm_mark_spaces(const uint8_t *text, size_t size_bytes, bool leads, uint8_t *out) {
@@ -114,21 +131,10 @@ size_t spm_find_word_end(const tokenizer *tokenizer, const uint8_t *text, size_t
 
 static wick_status encode_word(encode_state *state, const uint8_t *word, size_t size_bytes,
                                wick_error *error) {
-  memory_gate *memory = state->tokenizer->memory;
+  const spm_text context = {state->tokenizer, word};
   cached_word *place = word_cache_place(&state->words, word, size_bytes);
   if (word_cache_put(&state->words, place, word, size_bytes, &state->sink)) return WICK_OK;
-  if (!merger_reserve(&state->merger, size_bytes)) {
-    return memory_fail(memory, error, "tokenizing");
-  }
-  const spm_text context = {state->tokenizer, word};
-  const size_t first = state->sink.count;
-  spm_split_characters(state->tokenizer, word, (uint32_t)size_bytes, state->merger.symbols);
-  if (!merger_run(&state->merger, (uint32_t)size_bytes, find_pair, &context)) {
-    return memory_fail(memory, error, "tokenizing");
-  }
-  spm_put_symbols(state, word, (uint32_t)size_bytes);
-  word_cache_keep(&state->words, place, word, size_bytes, &state->sink, first);
-  return WICK_OK;
+  return spm_merge_word(state, word, size_bytes, find_pair, &context, place, error);
 }
 
 wick_status spm_encode(encode_state *state, const uint8_t *text, size_t size_bytes, bool leads,

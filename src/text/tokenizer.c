@@ -54,8 +54,9 @@ static token_kind kind_in_list(const gguf_value *kinds, uint64_t index) {
 
 // Computes upper bounds for the number of special tokens and their bytes.
 static void count_specials(const vocabulary_lists *lists, uint64_t *count, uint64_t *bytes) {
-  *count = NAMED_TOKENS_MAX;
-  *bytes = vocabulary_named_bytes();
+  size_t named_bytes;
+  *count = vocabulary_count_named(&named_bytes);
+  *bytes = named_bytes;
   const uint8_t *cursor = lists->tokens->data;
   for (uint64_t id = 0; lists->kinds != NULL && id < lists->tokens->count; id++) {
     const gguf_string text = gguf_next_string(&cursor);

@@ -64,10 +64,11 @@ static int32_t find_hashed(const tokenizer *tokenizer, uint32_t hash, gguf_strin
   }
 }
 
-// Never inlined: otherwise reading merges would be one long function, which JIT compilers would
-// recompile just before a model is loaded.
-__attribute__((noinline)) int32_t vocabulary_find_joined(const tokenizer *tokenizer,
-                                                         gguf_string left, gguf_string right) {
+// Returns the token whose text is the concatenation of two texts. Never inlined: otherwise reading
+// merges would be one long function, which JIT compilers would recompile just before a model is
+// loaded.
+__attribute__((noinline)) static int32_t find_joined(const tokenizer *tokenizer, gguf_string left,
+                                                     gguf_string right) {
   if (left.size_bytes > tokenizer->token_bytes_max ||
       right.size_bytes > tokenizer->token_bytes_max - left.size_bytes) {
     return TOKEN_NONE;
@@ -139,7 +140,7 @@ int32_t vocabulary_find_longest(const tokenizer *tokenizer, const uint8_t *text,
 
 int32_t vocabulary_find(const tokenizer *tokenizer, const void *text, size_t size_bytes) {
   if (size_bytes == 0) return TOKEN_NONE;
-  return vocabulary_find_joined(tokenizer, (gguf_string){text, size_bytes}, (gguf_string){"", 0});
+  return find_joined(tokenizer, (gguf_string){text, size_bytes}, (gguf_string){"", 0});
 }
 
 bool vocabulary_insert(tokenizer *tokenizer, int32_t id) {
@@ -204,7 +205,7 @@ static int32_t find_made(const tokenizer *tokenizer, int32_t last, gguf_string l
       return id;
     }
   }
-  return vocabulary_find_joined(tokenizer, left, right);
+  return find_joined(tokenizer, left, right);
 }
 
 // Reads "left right": the separator is the first space after the first byte. `last`: the token of

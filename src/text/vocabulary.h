@@ -34,8 +34,7 @@ enum {
   TEXT_BYTES_MAX = 1 << 28,   // of one text to encode: 12 times this fits in 32 bits
   SPECIAL_TOKEN_BYTES_MAX = 1023,  // for a token that is searched for in the text
   PREFIX_BYTES_MAX = 1024,         // for a token that is searched for as a prefix
-  ENDS_MAX = 48,                   // tokens that end generation
-  NAMED_TOKENS_MAX = 64            // tokens recognised by their text (text/roles.c)
+  ENDS_MAX = 48                    // tokens that end generation
 };
 
 // Bits in the flags of a token, in addition to its kind.
@@ -167,8 +166,6 @@ int32_t prefix_walk_next(prefix_walk *walk);  // TOKEN_NONE: no more tokens
 // Returns the longest token that the text begins with: the last one of a prefix_walk.
 int32_t vocabulary_find_longest(const tokenizer *tokenizer, const uint8_t *text, size_t size_bytes,
                                 size_t *length);
-// Returns the token whose text is the concatenation of two texts.
-int32_t vocabulary_find_joined(const tokenizer *tokenizer, gguf_string left, gguf_string right);
 
 // ---- merges of BPE ----
 // Fills in the rules from the list, and their table.
@@ -182,8 +179,8 @@ uint32_t vocabulary_find_rule(const tokenizer *tokenizer, int32_t left, int32_t 
 wick_status vocabulary_read_roles(tokenizer *tokenizer, const gguf_directory *directory,
                                   wick_error *error);
 
-// Returns the bytes of all tokens that may become special because of their text.
-size_t vocabulary_named_bytes(void);
+// Returns the number of tokens that may become special because of their text, and their bytes.
+size_t vocabulary_count_named(size_t *bytes);
 
 // ---- special tokens in text (special_index.c, special.c) ----
 
