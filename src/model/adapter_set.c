@@ -15,25 +15,18 @@ static wick_status refuse(wick_status status, wick_error *error, uint64_t first,
   return status_about(status, error, WICK_SUBJECT_ADAPTERS, first, second);
 }
 
-// Returns the selected adapter. If it cannot be used, sets the error and returns NULL.
-static model_adapter *find_use(const adapter_list *list, const wick_adapter_use *wanted,
-                               wick_status *status, wick_error *error) {
-  model_adapter *adapter = adapter_find(list, wanted->adapter);
-  if (adapter == NULL) {
-    fail_with(error, WICK_E_ARG, WICK_NO_OFFSET, "there is no adapter %u", wanted->adapter);
-    *status = refuse(WICK_E_ARG, error, wanted->adapter, 0);
-    return NULL;
-  }
+// Checks that the adapter can be used.
+static wick_status check_use(const model_adapter *adapter, const wick_adapter_use *wanted,
+                             wick_error *error) {
+  const uint32_t id = wanted->adapter;
+  if (adapter == NULL)
+    return fail_with(error, WICK_E_ARG, WICK_NO_OFFSET, "there is no adapter %u", id);
   if (!adapter->is_complete) {
-    fail_with(error, WICK_E_NODATA, WICK_NO_OFFSET, "adapter %u is still loading", adapter->id);
-    *status = refuse(WICK_E_NODATA, error, wanted->adapter, 0);
-    return NULL;
+    return fail_with(error, WICK_E_NODATA, WICK_NO_OFFSET, "adapter %u is still loading", id);
   }
-  if (math_is_finite_f32(wanted->scale)) return adapter;
-  fail_with(error, WICK_E_ARG, WICK_NO_OFFSET, "the scale of adapter %u is not a finite number",
-            adapter->id);
-  *status = refuse(WICK_E_ARG, error, wanted->adapter, 0);
-  return NULL;
+  if (math_is_finite_f32(wanted->scale)) return WICK_OK;
+  return fail_with(error, WICK_E_ARG, WICK_NO_OFFSET,
+                   "the scale of adapter %u is not a finite number", id);
 }
 
 static bool comes_before(const model_adapter *a, const model_adapter *b) {
@@ -58,9 +51,9 @@ wick_status adapter_set_make(const adapter_list *list, const wick_adapter_use *w
     return refuse(WICK_E_ARG, error, count, WICK_ADAPTERS_MAX);
   }
   for (uint32_t i = 0; i < count; i++) {
-    wick_status status = WICK_OK;
-    model_adapter *adapter = find_use(list, &wanted[i], &status, error);
-    if (adapter == NULL) return status;
+    model_adapter *adapter = adapter_find(list, wanted[i].adapter);
+    const wick_status status = check_use(adapter, &wanted[i], error);
+    if (status != WICK_OK) return refuse(status, error, wanted[i].adapter, 0);
     for (uint32_t j = 0; j < i; j++) {
       if (wanted[j].adapter != wanted[i].adapter) continue;
       fail_with(error, WICK_E_ARG, WICK_NO_OFFSET, "adapter %u is listed twice", wanted[i].adapter);

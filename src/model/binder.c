@@ -172,11 +172,11 @@ void bind_table(model_binder *binder, const char *name, uint32_t rows, uint32_t 
   binding->cols = cols;
 }
 
-void bind_norm(model_binder *binder, const char *name, uint32_t count, binding_need need,
-               float **weight, float **bias) {
+void bind_norm(model_binder *binder, const char *name, uint32_t count, float **weight,
+               float **bias) {
   char beside[GGUF_TENSOR_NAME_BYTES_MAX];
   if (name == NULL) return;
-  bind_vector(binder, name, count, need, weight);
+  bind_vector(binder, name, count, BINDING_REQUIRED, weight);
   if (!name_beside(name, ".bias", beside)) return;
   bind_vector(binder, beside, count, BINDING_OPTIONAL, bias);
 }

@@ -38,10 +38,10 @@ void bind_stack(model_binder *binder, const char *name, uint32_t count, uint32_t
 // Binds floats [count], of F32, F16 or BF16. If an optional vector is absent, it is NULL.
 void bind_vector(model_binder *binder, const char *name, uint32_t count, binding_need need,
                  float **vector);
-// Binds a norm's weight `name`, which ends in ".weight", and its bias if the file has one. If the
-// name is NULL, there is no norm.
-void bind_norm(model_binder *binder, const char *name, uint32_t count, binding_need need,
-               float **weight, float **bias);
+// Binds a norm's required weight `name`, which ends in ".weight", and its bias if the file has one.
+// If the name is NULL, there is no norm.
+void bind_norm(model_binder *binder, const char *name, uint32_t count, float **weight,
+               float **bias);
 // Binds floats [rows, cols].
 void bind_table(model_binder *binder, const char *name, uint32_t rows, uint32_t cols,
                 binding_need need, float **out);

@@ -50,7 +50,7 @@ void head_bind(model_binder *binder, model_head *head) {
   bind_matrix(binder, "cls.weight", dense, hidden, BINDING_OPTIONAL, &head->dense);
   bind_vector(binder, "cls.bias", input, BINDING_OPTIONAL, &head->dense_bias);
   if (binder_rows(binder, "cls.norm.weight") != 0) {
-    bind_norm(binder, "cls.norm.weight", input, BINDING_REQUIRED, &head->norm, &head->norm_bias);
+    bind_norm(binder, "cls.norm.weight", input, &head->norm, &head->norm_bias);
   }
   bind_matrix(binder, "cls.output.weight", scores, input, BINDING_REQUIRED, &head->output);
   bind_vector(binder, "cls.output.bias", scores, BINDING_OPTIONAL, &head->output_bias);

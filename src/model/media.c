@@ -93,7 +93,7 @@ void input_rope_table(const model_rope *rope, const model_input *input, int32_t 
     axes[2] = axes[0] + row % width;
     axes[3] = 0;
   }
-  rope_table_axes(rope, axes, cos_sin);
+  rope_table(rope, axes, cos_sin);
 }
 
 // ---- Lists ----

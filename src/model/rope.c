@@ -73,7 +73,7 @@ static uint32_t axis_of(const model_rope *rope, uint32_t i) {
   return axis;
 }
 
-void rope_table_axes(const model_rope *rope, const int64_t positions[4], float *cos_sin) {
+void rope_table(const model_rope *rope, const int64_t positions[4], float *cos_sin) {
   for (uint32_t i = 0; i < rope->dims / 2; i++) {
     double sine, cosine;
     const double position = (double)positions[axis_of(rope, i)];
@@ -81,9 +81,4 @@ void rope_table_axes(const model_rope *rope, const int64_t positions[4], float *
     cos_sin[2 * i] = (float)(cosine * rope->magnitude);
     cos_sin[2 * i + 1] = (float)(sine * rope->magnitude);
   }
-}
-
-void rope_table(const model_rope *rope, int64_t position, float *cos_sin) {
-  const int64_t positions[4] = {position, position, position, 0};
-  rope_table_axes(rope, positions, cos_sin);
 }

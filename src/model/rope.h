@@ -39,9 +39,8 @@ void rope_destroy(memory_gate *memory, model_rope *rope);
 // Computes the frequencies for contexts of this many tokens, once the factors have arrived.
 void rope_fill(const model_rope *rope, uint32_t context_tokens);
 // Computes cosine and sine of position * frequency, in pairs [dims / 2]; angles are computed in
-// double. For text: the position is the same on all axes except the last, where it is 0.
-void rope_table(const model_rope *rope, int64_t position, float *cos_sin);
-// Like rope_table, with a position on each axis. A rope without sections uses the first.
-void rope_table_axes(const model_rope *rope, const int64_t positions[4], float *cos_sin);
+// double. A rope without sections uses the first axis. For text, the position is the same on all
+// axes except the last, where it is 0.
+void rope_table(const model_rope *rope, const int64_t positions[4], float *cos_sin);
 
 #endif

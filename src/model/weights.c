@@ -104,7 +104,7 @@ static void bind_beginning(model_binder *binder) {
   if (types != 0) {
     bind_lookup(binder, "token_types.weight", types, hidden, &model->types);
   }
-  bind_norm(binder, model->embedding_norm_name, hidden, BINDING_REQUIRED, &model->embedding_norm,
+  bind_norm(binder, model->embedding_norm_name, hidden, &model->embedding_norm,
             &model->embedding_norm_bias);
   if (model->rope_count == 0) return;
   model_rope *rope = &model->ropes[0];
@@ -125,7 +125,7 @@ static wick_status bind_all(loaded_model *model, const model_tensors *tensors, w
                          .error = error,
                          .status = WICK_OK};
   bind_lookup(&binder, "token_embd.weight", vocab, hidden, &model->embedding);
-  bind_norm(&binder, model->output_norm_name, hidden, BINDING_REQUIRED, &model->output_norm,
+  bind_norm(&binder, model->output_norm_name, hidden, &model->output_norm,
             &model->output_norm_bias);
   bind_matrix(&binder, "output.weight", vocab, hidden, BINDING_OPTIONAL, &model->output);
   bind_vector(&binder, "output.bias", vocab, BINDING_OPTIONAL, &model->output_bias);

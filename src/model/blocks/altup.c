@@ -135,8 +135,7 @@ typedef struct altup_block {
 static void bind_predict(model_block *block, model_binder *binder) {
   altup_block *altup = (altup_block *)block;
   const uint32_t hidden = binder->model->config.hidden;
-  bind_norm(binder, "altup_router_norm.weight", hidden, BINDING_REQUIRED, &altup->own.norm,
-            &altup->own.norm_bias);
+  bind_norm(binder, "altup_router_norm.weight", hidden, &altup->own.norm, &altup->own.norm_bias);
   bind_matrix(binder, "altup_router.weight", STREAMS, hidden, BINDING_REQUIRED, &altup->own.matrix);
   bind_table(binder, "altup_predict_coef.weight", STREAMS * STREAMS, STREAMS, BINDING_REQUIRED,
              &altup->factors);

@@ -75,11 +75,9 @@ static void bind_qk_norms(attention_block *attention, model_binder *binder) {
   }
   const bool is_row = is->qk_norms == ATTENTION_ROW_NORMS;
   const uint32_t q_count = is_row ? q * dim : dim, k_count = is_row ? kv * dim : dim;
-  bind_norm(binder, "attn_q_norm.weight", q_count, BINDING_REQUIRED, &weights->q_norm,
-            &attention->q_norm_bias);
+  bind_norm(binder, "attn_q_norm.weight", q_count, &weights->q_norm, &attention->q_norm_bias);
   if (is->keys_of != NULL) return;
-  bind_norm(binder, "attn_k_norm.weight", k_count, BINDING_REQUIRED, &weights->k_norm,
-            &attention->k_norm_bias);
+  bind_norm(binder, "attn_k_norm.weight", k_count, &weights->k_norm, &attention->k_norm_bias);
 }
 
 static void bind(model_block *block, model_binder *binder) {
@@ -87,21 +85,19 @@ static void bind(model_block *block, model_binder *binder) {
   const attention_settings *is = &attention->is;
   attention_weights *weights = &attention->weights;
   const uint32_t hidden = attention->hidden;
-  bind_norm(binder, is->norm, hidden, BINDING_REQUIRED, &weights->norm, &weights->norm_bias);
+  bind_norm(binder, is->norm, hidden, &weights->norm, &weights->norm_bias);
   bind_projections(attention, binder);
   bind_qk_norms(attention, binder);
   if (is->has_sinks) {
     bind_vector(binder, "attn_sinks.weight", is->heads, BINDING_REQUIRED, &attention->sinks);
   }
-  bind_norm(binder, is->sub_norm, q_dim(attention), BINDING_REQUIRED, &attention->sub_norm,
+  bind_norm(binder, is->sub_norm, q_dim(attention), &attention->sub_norm,
             &attention->sub_norm_bias);
   bind_matrix(binder, "attn_output.weight", hidden, q_dim(attention), BINDING_REQUIRED,
               &weights->output);
   bind_vector(binder, "attn_output.bias", hidden, BINDING_OPTIONAL, &weights->output_bias);
-  bind_norm(binder, is->sum_norm, hidden, BINDING_REQUIRED, &attention->sum_norm,
-            &attention->sum_norm_bias);
-  bind_norm(binder, is->again_norm, hidden, BINDING_REQUIRED, &attention->again_norm,
-            &attention->again_norm_bias);
+  bind_norm(binder, is->sum_norm, hidden, &attention->sum_norm, &attention->sum_norm_bias);
+  bind_norm(binder, is->again_norm, hidden, &attention->again_norm, &attention->again_norm_bias);
   if (is->post_norm == NULL) return;
   bind_vector(binder, is->post_norm, hidden, BINDING_REQUIRED, &weights->post_norm);
 }

@@ -23,18 +23,17 @@ static void bind(model_block *block, model_binder *binder) {
   const bool is_fused = is->may_fuse_gate && !binder_has(binder, "ffn_gate.weight");
   weights->has_gate = !is->is_plain && !is_fused;
   const uint32_t up = layer_up_rows(&dense->dims, weights->has_gate);
-  bind_norm(binder, is->norm, hidden, BINDING_REQUIRED, &weights->norm, &weights->norm_bias);
+  bind_norm(binder, is->norm, hidden, &weights->norm, &weights->norm_bias);
   if (weights->has_gate) {
     bind_matrix(binder, "ffn_gate.weight", ffn, hidden, BINDING_REQUIRED, &weights->gate);
     bind_vector(binder, "ffn_gate.bias", ffn, BINDING_OPTIONAL, &weights->gate_bias);
   }
   bind_matrix(binder, "ffn_up.weight", up, hidden, BINDING_REQUIRED, &weights->up);
   bind_vector(binder, "ffn_up.bias", up, BINDING_OPTIONAL, &weights->up_bias);
-  bind_norm(binder, is->sub_norm, ffn, BINDING_REQUIRED, &dense->sub_norm, &dense->sub_norm_bias);
+  bind_norm(binder, is->sub_norm, ffn, &dense->sub_norm, &dense->sub_norm_bias);
   bind_matrix(binder, "ffn_down.weight", hidden, ffn, BINDING_REQUIRED, &weights->down);
   bind_vector(binder, "ffn_down.bias", hidden, BINDING_OPTIONAL, &weights->down_bias);
-  bind_norm(binder, is->sum_norm, hidden, BINDING_REQUIRED, &dense->sum_norm,
-            &dense->sum_norm_bias);
+  bind_norm(binder, is->sum_norm, hidden, &dense->sum_norm, &dense->sum_norm_bias);
   if (is->post_norm == NULL) return;
   bind_vector(binder, is->post_norm, hidden, BINDING_REQUIRED, &weights->post_norm);
 }

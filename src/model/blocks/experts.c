@@ -98,10 +98,8 @@ static void bind(model_block *block, model_binder *binder) {
   const uint32_t hidden = experts->hidden, count = experts->is.experts;
   experts->is_fused = has_gate(experts) && binder_has(binder, "ffn_gate_up_exps.weight");
   refuse_apart(binder);
-  bind_norm(binder, experts->is.norm, hidden, BINDING_REQUIRED, &experts->norm,
-            &experts->norm_bias);
-  bind_norm(binder, experts->is.sum_norm, hidden, BINDING_REQUIRED, &experts->sum_norm,
-            &experts->sum_norm_bias);
+  bind_norm(binder, experts->is.norm, hidden, &experts->norm, &experts->norm_bias);
+  bind_norm(binder, experts->is.sum_norm, hidden, &experts->sum_norm, &experts->sum_norm_bias);
   bind_router(experts, binder);
   if (experts->is.post_norm != NULL) {
     bind_vector(binder, experts->is.post_norm, hidden, BINDING_REQUIRED, &experts->post_norm);

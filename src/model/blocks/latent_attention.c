@@ -35,8 +35,7 @@ static void bind_queries(latent_block *latent, model_binder *binder) {
     return;
   }
   bind_matrix(binder, "attn_q_a.weight", rank, latent->hidden, BINDING_REQUIRED, &latent->q_a);
-  bind_norm(binder, "attn_q_a_norm.weight", rank, BINDING_REQUIRED, &latent->q_norm,
-            &latent->q_norm_bias);
+  bind_norm(binder, "attn_q_a_norm.weight", rank, &latent->q_norm, &latent->q_norm_bias);
   bind_matrix(binder, "attn_q_b.weight", rows, rank, BINDING_REQUIRED, &latent->q);
 }
 
@@ -44,13 +43,11 @@ static void bind(model_block *block, model_binder *binder) {
   latent_block *latent = (latent_block *)block;
   const latent_settings *is = &latent->is;
   const uint32_t rank = is->kv_rank, plain = latent->plain_dim;
-  bind_norm(binder, "attn_norm.weight", latent->hidden, BINDING_REQUIRED, &latent->norm,
-            &latent->norm_bias);
+  bind_norm(binder, "attn_norm.weight", latent->hidden, &latent->norm, &latent->norm_bias);
   bind_queries(latent, binder);
   bind_matrix(binder, "attn_kv_a_mqa.weight", rank + is->rotated_dim, latent->hidden,
               BINDING_REQUIRED, &latent->kv_a);
-  bind_norm(binder, "attn_kv_a_norm.weight", rank, BINDING_REQUIRED, &latent->latent_norm,
-            &latent->latent_norm_bias);
+  bind_norm(binder, "attn_kv_a_norm.weight", rank, &latent->latent_norm, &latent->latent_norm_bias);
   if (is->is_absorbed) {
     bind_stack(binder, "attn_k_b.weight", is->heads, rank, plain, BINDING_REQUIRED, &latent->k_b);
     bind_stack(binder, "attn_v_b.weight", is->heads, is->value_dim, rank, BINDING_REQUIRED,

@@ -15,8 +15,7 @@ typedef struct laurel_block {
 static void bind(model_block *block, model_binder *binder) {
   laurel_block *laurel = (laurel_block *)block;
   const uint32_t hidden = binder->model->config.hidden;
-  bind_norm(binder, "attn_norm.weight", hidden, BINDING_REQUIRED, &laurel->norm,
-            &laurel->norm_bias);
+  bind_norm(binder, "attn_norm.weight", hidden, &laurel->norm, &laurel->norm_bias);
   bind_matrix(binder, "laurel_l.weight", laurel->rank, hidden, BINDING_REQUIRED, &laurel->left);
   bind_matrix(binder, "laurel_r.weight", hidden, laurel->rank, BINDING_REQUIRED, &laurel->right);
   bind_vector(binder, "laurel_post_norm.weight", hidden, BINDING_REQUIRED, &laurel->post_norm);

@@ -26,8 +26,7 @@ static void bind_inputs(model_block *block, model_binder *binder) {
   bind_lookup(binder, "per_layer_token_embd.weight", config->vocab, inputs->all, &inputs->table);
   bind_matrix(binder, "per_layer_model_proj.weight", inputs->all, config->hidden, BINDING_REQUIRED,
               &inputs->projection);
-  bind_norm(binder, "per_layer_proj_norm.weight", inputs->dim, BINDING_REQUIRED, &inputs->norm,
-            &inputs->norm_bias);
+  bind_norm(binder, "per_layer_proj_norm.weight", inputs->dim, &inputs->norm, &inputs->norm_bias);
   binder->layer = layer;
 }
 

@@ -17,10 +17,8 @@ typedef struct predictor_block {
 static void bind(model_block *block, model_binder *binder) {
   predictor_block *predictor = (predictor_block *)block;
   const uint32_t hidden = predictor->hidden;
-  bind_norm(binder, "nextn.enorm.weight", hidden, BINDING_REQUIRED, &predictor->enorm,
-            &predictor->enorm_bias);
-  bind_norm(binder, "nextn.hnorm.weight", hidden, BINDING_REQUIRED, &predictor->hnorm,
-            &predictor->hnorm_bias);
+  bind_norm(binder, "nextn.enorm.weight", hidden, &predictor->enorm, &predictor->enorm_bias);
+  bind_norm(binder, "nextn.hnorm.weight", hidden, &predictor->hnorm, &predictor->hnorm_bias);
   bind_matrix(binder, "nextn.eh_proj.weight", hidden, 2 * hidden, BINDING_REQUIRED,
               &predictor->project);
 }
@@ -136,6 +134,8 @@ void predictor_bind(model_binder *binder) {
   for (model_block *block = model->predictor.first; block != NULL; block = block->next) {
     block->ops->bind(block, binder);
   }
-  bind_norm(binder, "nextn.shared_head_norm.weight", model->config.hidden, BINDING_OPTIONAL,
-            &model->predictor_norm, &model->predictor_norm_bias);
+  static const char NORM[] = "nextn.shared_head_norm.weight";
+  if (!binder_has(binder, NORM)) return;
+  bind_norm(binder, NORM, model->config.hidden, &model->predictor_norm,
+            &model->predictor_norm_bias);
 }

@@ -32,7 +32,7 @@ static uint32_t width(const relative_block *is) { return is->heads * is->head_di
 static void bind(model_block *block, model_binder *binder) {
   relative_block *is = (relative_block *)block;
   const uint32_t hidden = is->hidden, all = width(is);
-  bind_norm(binder, "attn_norm.weight", hidden, BINDING_REQUIRED, &is->norm, &is->norm_bias);
+  bind_norm(binder, "attn_norm.weight", hidden, &is->norm, &is->norm_bias);
   bind_matrix(binder, "attn_q.weight", all, hidden, BINDING_REQUIRED, &is->q);
   bind_matrix(binder, "attn_k.weight", all, hidden, BINDING_REQUIRED, &is->k);
   bind_matrix(binder, "attn_v.weight", all, hidden, BINDING_REQUIRED, &is->v);

@@ -107,7 +107,7 @@ static void bind_time_mix(model_block *block, model_binder *binder) {
   time_mix_block *mix = (time_mix_block *)block;
   const rwkv_settings *is = &mix->is;
   const uint32_t n = mix->hidden;
-  bind_norm(binder, "attn_norm.weight", n, BINDING_REQUIRED, &mix->norm, &mix->norm_bias);
+  bind_norm(binder, "attn_norm.weight", n, &mix->norm, &mix->norm_bias);
   bind_table(binder, "time_mix_lerp_fused.weight", MIX_COUNT, n, BINDING_REQUIRED, &mix->mixes);
   bind_low_rank(binder, 'w', is->decay_rank, n, true, &mix->decay);
   bind_low_rank(binder, 'a', is->rate_rank, n, true, &mix->rate);
@@ -347,7 +347,7 @@ typedef struct channel_mix_block {
 static void bind_channel_mix(model_block *block, model_binder *binder) {
   channel_mix_block *mix = (channel_mix_block *)block;
   const uint32_t n = mix->hidden;
-  bind_norm(binder, "attn_norm_2.weight", n, BINDING_REQUIRED, &mix->norm, &mix->norm_bias);
+  bind_norm(binder, "attn_norm_2.weight", n, &mix->norm, &mix->norm_bias);
   bind_vector(binder, "channel_mix_lerp_k.weight", n, BINDING_REQUIRED, &mix->mixes);
   bind_matrix(binder, "channel_mix_key.weight", mix->ffn, n, BINDING_REQUIRED, &mix->key);
   bind_matrix(binder, "channel_mix_value.weight", n, mix->ffn, BINDING_REQUIRED, &mix->value);

@@ -14,8 +14,7 @@ typedef struct side_block {
 
 static void bind(model_block *block, model_binder *binder) {
   side_block *side = (side_block *)block;
-  bind_norm(binder, side->name, binder->model->config.hidden, BINDING_REQUIRED, &side->norm,
-            &side->norm_bias);
+  bind_norm(binder, side->name, binder->model->config.hidden, &side->norm, &side->norm_bias);
 }
 
 static void reserve(const model_block *block, scratch_arena *arena) {

@@ -205,7 +205,8 @@ static void add_inputs(rig *r, const uint32_t *counts) {
       memcpy(a->v + (size_t)a->count * a->kv_stride, rows[1], row * sizeof(float));
       for (uint32_t d = 0; d < q_row; d++) r->queries[a->count * q_row + d] = random_value(r);
       float *cos_sin = (float *)(uintptr_t)a->cos_sin;
-      if (a->rope != NULL) rope_table(a->rope, t->count, cos_sin + a->count * a->rope->dims);
+      const int64_t position[4] = {t->count, t->count, t->count, 0};
+      if (a->rope != NULL) rope_table(a->rope, position, cos_sin + a->count * a->rope->dims);
     }
   }
 }

@@ -180,7 +180,8 @@ static void compare_attention(twins *t) {
   for (uint32_t i = 0; i < DIM / 2; i++) frequencies[i] = frequency(i);
   for (uint32_t i = 0; i < queries; i++) {
     inputs[i] = (model_input){0, count - queries + i, t->shifted, false, NULL, 0, 0, NULL};
-    rope_table(&rope, inputs[i].position, cos_sin[i]);
+    const int64_t position = inputs[i].position;
+    rope_table(&rope, (int64_t[4]){position, position, position}, cos_sin[i]);
     for (uint32_t c = 0; c < HEADS * DIM; c++) q[i][c] = 1.5f * fixture_normal(&t->random);
   }
   paged_attention attention = {
