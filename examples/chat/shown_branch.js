@@ -57,7 +57,6 @@ const removeFollowUps = () => log.querySelector('.follow-ups')?.remove();
 
 /** @param {Message} message */
 function append(message) {
-  removeFollowUps();
   const { article } = addArticle(message.role);
   articles.set(message, article);
   fill(message);
@@ -103,6 +102,7 @@ export function refresh(message) {
   const hasOther = message.parent.children.some((one) => articles.has(one));
   if (!end || !isLast || hasOther) return;
   log.querySelector('.elsewhere')?.remove();
+  removeFollowUps();
   append(message);
 }
 

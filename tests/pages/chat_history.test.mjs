@@ -246,6 +246,30 @@ test('a file that is attached while a conversation opens is kept, after those of
   assert.equal(await page.locator('.attached .chip').count(), 2);
 });
 
+test('opening a long conversation does not search all messages for each of them', {
+  skip,
+}, async (t) => {
+  const page = await openPage(t, { options });
+  const turns = Array.from({ length: 60 }, (_, index) => ({
+    ...{ id: String(index), parent: index === 0 ? '' : String(index - 1) },
+    ...{ role: index % 2 === 0 ? 'user' : 'assistant', content: `Text ${index}` },
+  }));
+  const json = JSON.stringify({ format: 'wick-chat', version: 1, conversations: [{ turns }] });
+  await page.evaluate(() => {
+    const { querySelector } = Element.prototype;
+    Object.assign(globalThis, { searches: 0 });
+    Element.prototype.querySelector = function (/** @type {string} */ selector) {
+      if (this.id === 'log') /** @type {any} */ (globalThis).searches++;
+      return querySelector.call(this, selector);
+    };
+  });
+  const file = { name: 'c.json', mimeType: '', buffer: Buffer.from(json) };
+  await page.setInputFiles('#import-file', file);
+  await page.locator('.message').nth(59).waitFor();
+  const searches = await page.evaluate('searches');
+  assert.ok(searches < 20, `${searches} searches`);
+});
+
 test('text typed before the conversations are open is a draft of only one', { skip }, async (t) => {
   const page = await openPage(t, { options });
   await talkAbout(page, ['foxes']);
