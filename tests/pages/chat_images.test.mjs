@@ -235,7 +235,10 @@ test('images are pasted and dropped; other files are rejected; a large image is 
   await attached(page).nth(1).waitFor();
   await page.setInputFiles('#attach-file', file('broken.png', png(2).subarray(0, 60)));
   await page.locator('#notice', { hasText: 'broken.png: this browser cannot read' }).waitFor();
-  await page.setInputFiles('#attach-file', file('film.mp4', Buffer.from('film'), 'video/mp4'));
+  await page.setInputFiles(
+    '#attach-file',
+    file('film.mp4', Buffer.from('\0\0\0\x18ftypmp42'), 'video/mp4'),
+  );
   await page.locator('#notice', { hasText: 'film.mp4: videos are not supported' }).waitFor();
   await page.setInputFiles('#attach-file', file('wide.png', png(1, 6000, 2000)));
   await attached(page).nth(2).waitFor();
