@@ -34,7 +34,7 @@ const openChosen = async () =>
   settings.remember ? new Store(await openDatabase(NAME), tell) : openMemoryStore();
 
 /**
- * Returns whether nothing of this page is stored yet. A first visit does not wait until its database has been created.
+ * Returns whether this browser has no data of the page yet. A first visit does not wait until its database has been created.
  */
 export async function isNothingStored() {
   try {
