@@ -33,7 +33,7 @@ function start() {
   /** @type {{control: AbortController, onProgress: NonNullable<EngineOptions['onProgress']>}} */
   const begun = { control, onProgress: () => {} };
   const making = createEngine({
-    ...{ url: BUILT_IN_URL, cache: false, shared: SHARED, eager: true, signal: control.signal },
+    ...{ url: BUILT_IN_URL, cache: false, shared: SHARED, signal: control.signal },
     ...workerOption(),
     onProgress: (progress) => begun.onProgress(progress),
   });

@@ -212,9 +212,7 @@ async function bringModel(wish, signal) {
   if (file) return { options: { file, ...encoders } };
   if (kept !== undefined) return { options: { model: kept, cache: 'only', shared, ...encoders } };
   // the service worker caches it with the page
-  const unkept = {
-    options: { url, cache: false, shared, ...encoders, ...(isBuiltIn && { eager: true }) },
-  };
+  const unkept = { options: { url, cache: false, shared, ...encoders } };
   if (isBuiltIn || notToKeep.has(url) || !(await keptModels())) return unkept;
   const fromStore = async () => {
     const stored = await storeNameOf(url);

@@ -71,10 +71,9 @@ async function send(text) {
 }
 
 /** @param {unknown} error of an answer */
-async function tell(error) {
-  const isCrash = error instanceof WickError && error.code === 'WORKER_CRASHED';
-  const { engine, wished } = current();
-  const isGone = isCrash || (engine && !(await engine.info().catch(() => undefined)));
+function tell(error) {
+  const isGone = error instanceof WickError && error.code === 'WORKER_CRASHED';
+  const { wished } = current();
   const again = isGone && wished ? load.bind(undefined, wished, undefined) : undefined;
   if (isGone) closeEngine().catch(() => {});
   showProblem(inWords(error), again);

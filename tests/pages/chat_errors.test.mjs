@@ -79,24 +79,6 @@ test('an error about a short conversation covers none of its buttons', { skip },
   }
 });
 
-test('if the rest of a model does not arrive, the page offers to load it again', {
-  skip,
-}, async (t) => {
-  const page = await openPage(t);
-  await page.fill('#prompt', 'About foxes');
-  await page.click('#send');
-  await untilTrue(page, 'asked.length === 1');
-  await page.evaluate(`{
-    const get = () => { throw new Error('the engine has ended'); };
-    Object.defineProperty(globalThis, 'contextSize', { get, configurable: true });
-    fail('NETWORK');
-  }`);
-  await page.locator('#retry-loading').waitFor();
-  await page.evaluate(`Object.defineProperty(globalThis, 'contextSize', { value: 4096 })`);
-  await page.click('#retry-loading');
-  await untilTrue(page, 'loaded.length === 2');
-});
-
 test('a model URL that the page cannot load is named, with what is allowed', {
   skip,
 }, async (t) => {
