@@ -48,6 +48,12 @@ TEST(dm_02_mean_and_spread) {
   CHECK_NEAR(dispatch_latency_us_stddev(&metrics, LANE_RELAXED), 0, 0);
 }
 
+static void find_first_edge(void *context, const char *line, size_t size_bytes) {
+  static const char wanted[] = "wick_dispatch_latency_us_bucket{lane=\"webgpu\",le=\"100\"} 1\n";
+  bool *is_found = context;
+  if (size_bytes == sizeof wanted - 1 && memcmp(line, wanted, size_bytes) == 0) *is_found = true;
+}
+
 TEST(dm_03_ratios_and_empty_metrics) {
   dispatch_init(&metrics, 0, 5);
   CHECK_EQ_UINT(dispatch_total(&metrics), 0);
@@ -68,7 +74,9 @@ TEST(dm_03_ratios_and_empty_metrics) {
   CHECK_NEAR(dispatch_gpu_ratio(&metrics), 0.5, 0);
   // A latency of exactly 100 us counts as le=100, as the exported label says.
   CHECK_EQ_UINT(metrics.lanes[LANE_WEBGPU].edges[0], 1);
-  CHECK_EQ_STR(dispatch_edge_name(0), "100");
+  bool is_exported = false;
+  dispatch_prometheus(&metrics, 0, &(text_sink){find_first_edge, &is_exported});
+  CHECK(is_exported);
   dispatch_record(&metrics, LANE_WEBGPU, 101);
   CHECK_EQ_UINT(metrics.lanes[LANE_WEBGPU].edges[0], 1);
   CHECK_EQ_UINT(metrics.lanes[LANE_WEBGPU].edges[1], 1);
