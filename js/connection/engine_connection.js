@@ -216,8 +216,7 @@ export class EngineConnection {
   /** @type {{[Type in FromWorker['type']]?: (message: Extract<FromWorker, {type: Type}>) => unknown}} */
   #handlers = {
     progress: ({ progress }) => {
-      if (this.#start && this.#isLoading && progress.phase === 'loading')
-        this.#startHelpersSoon();
+      if (this.#start && this.#isLoading && progress.phase === 'loading') this.#startHelpersSoon();
       this.#isLoading = true;
       this.#onProgress(progress);
     },

@@ -6,7 +6,7 @@
 // Writing and reading tokens allocate nothing. After an error, everything is unchanged. Only one
 // thread writes; kernels read.
 //
-// Invariants, which tests check (kv_pool_check):
+// Invariants, which tests check:
 //   I1  a page is free exactly when its ref_count is 0
 //   I2  ref_count = occurrences in block tables + references of the prefix cache
 //   I3  used + free pages = all pages
