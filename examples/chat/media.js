@@ -99,7 +99,7 @@ export async function attachFiles(files, about = chat.about) {
 async function addMedium(medium, content, about) {
   held.set(medium.id, content);
   await withRoom(() => keepMedium(medium, content)).catch(() =>
-    showNotice(`There is no storage left for ${medium.name}: it will be lost after a reload.`),
+    showNotice(`The browser could not store ${medium.name}: it will be lost after a reload.`),
   );
   const isSame = (/** @type {Medium} */ one) => one.id === medium.id && one.name === medium.name;
   const media = mediaIn(about);
