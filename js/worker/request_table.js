@@ -142,7 +142,7 @@ export class RequestTable {
 
   /** Requests on a session do not overtake each other. @param {NativeRequest} request */
   #mustHold(request) {
-    if (this.#native.lacks(request) || !this.#native.prepareGrammar(request)) return true;
+    if (this.#native.lacks(request)) return true;
     const { session } = request;
     for (const [entry] of this.#held) if (session && entry.request.session === session) return true;
     return false;
@@ -225,7 +225,7 @@ export class RequestTable {
         this.#refuse(entries, refusal);
       }
       this.#waiting.take(entries);
-      if (!isPrepared) this.#hold(entries); // the compiled grammar was dropped in the meantime
+      if (!isPrepared) this.#hold(entries);
     }
   }
 
