@@ -6,6 +6,7 @@ import { test } from 'node:test';
 import 'fake-indexeddb/auto';
 
 Object.assign(globalThis, { BroadcastChannel: undefined }); // an open channel keeps Node alive
+Object.assign(globalThis, globalThis.navigator ? {} : { navigator: {} }); // Node 20 has none
 const { isBook, readBookFile, writeBook } = await import('../../examples/chat/book_file.js');
 const { exportKey, importKey } = await import('../../examples/chat/book_key.js');
 const store = await import('../../examples/chat/book_store.js');
