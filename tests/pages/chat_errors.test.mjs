@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { assertAccessible } from '../support/accessible.mjs';
 import { PATIENCE_MS } from '../support/browsers.mjs';
 import { useChat } from '../support/chat_page.mjs';
-import { talk } from '../support/chat_stub.mjs';
+import { ask, talk } from '../support/chat_stub.mjs';
 import { untilTrue } from '../support/package.mjs';
 import { takePicture } from '../support/pictures.mjs';
 
@@ -155,7 +155,8 @@ test('long names of files and long formulas scroll or wrap, and the page does no
 }, async (t) => {
   const page = await openPage(t, { options: { viewport: { width: 360, height: 640 } } });
   const long = 'Donaudampfschifffahrt'.repeat(20);
-  await talk(page, 'A formula', `So $${long}$ follows.`);
+  await ask(page, 'A formula');
+  await page.evaluate(`say(${JSON.stringify(`So $${long}$ follows.`)}); end()`);
   await page.locator('.message math').waitFor();
   await page.setInputFiles('#attach-file', {
     ...{ name: `${long}.png`, mimeType: 'image/png' },
