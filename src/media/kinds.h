@@ -78,8 +78,8 @@ typedef struct media_step {
 
 // Rows of a list of steps, which ends with STEPS_END.
 #define STEP(kind) {.op = OP_##kind}
-#define STEP_LINEAR(tensor) {.op = OP_LINEAR, .name = tensor}
-#define STEP_LAYER_NORM(tensor, least) {.op = OP_LAYER_NORM, .name = tensor, .epsilon = least}
+#define STEP_LINEAR(tensor) {.op = OP_LINEAR, .name = (tensor)}
+#define STEP_LAYER_NORM(tensor, least) {.op = OP_LAYER_NORM, .name = (tensor), .epsilon = (least)}
 // A matrix, a function and another matrix.
 #define STEPS_MLP(first, function, second)                                        \
   STEP_LINEAR(first), {.op = OP_ACTIVATION, .activation = ACTIVATION_##function}, \

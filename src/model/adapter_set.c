@@ -53,7 +53,9 @@ wick_status adapter_set_make(const adapter_list *list, const wick_adapter_use *w
   for (uint32_t i = 0; i < count; i++) {
     model_adapter *adapter = adapter_find(list, wanted[i].adapter);
     const wick_status status = check_use(adapter, &wanted[i], error);
-    if (status != WICK_OK) return refuse(status, error, wanted[i].adapter, 0);
+    if (adapter == NULL || status != WICK_OK) {
+      return refuse(status, error, wanted[i].adapter, 0);
+    }
     for (uint32_t j = 0; j < i; j++) {
       if (wanted[j].adapter != wanted[i].adapter) continue;
       fail_with(error, WICK_E_ARG, WICK_NO_OFFSET, "adapter %u is listed twice", wanted[i].adapter);

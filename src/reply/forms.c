@@ -21,9 +21,9 @@ static const char CALL_OF_MISTRAL[] =
     "{\"name\": \"" N "\", \"arguments\": " A ", \"id\": \"" I "\"}";
 static const char CALL_OF_APERTUS[] = "{\"" N "\": " A "}";
 
-#define TAGS(before_key, after_key, before_value, after_value, last)                        \
-  .key = before_key, .key_end = after_key, .value = before_value, .value_end = after_value, \
-  .end = last
+#define TAGS(before_key, after_key, before_value, after_value, last)    \
+  .key = (before_key), .key_end = (after_key), .value = (before_value), \
+  .value_end = (after_value), .end = (last)
 
 static const reply_params FUNCTION_PARAMS = {
     TAGS("<parameter=", ">", "", "</parameter>", "</function>")};

@@ -59,9 +59,9 @@ bool word_cursor_next(word_cursor *cursor, text_span *word) {
 
 // A run of `least` to `most` characters of a set (0: any number), and words.
 #define RUN(set, least, most) \
-  .find = pattern_find_run, .contains = pattern_is_##set, .count_min = least, .count_max = most
+  .find = pattern_find_run, .contains = pattern_is_##set, .count_min = (least), .count_max = (most)
 #define WORD(kind, digits, classes, ends) \
-  .find = pattern_find_##kind, .digits_max = digits, .letters = classes, .tail = ends
+  .find = pattern_find_##kind, .digits_max = (digits), .letters = (classes), .tail = (ends)
 
 static const pretokenize_stage DEFAULT_STAGES[] = {
     {RUN(symbol_of_default, 1, 0)},
