@@ -54,25 +54,25 @@ export function readWords(text) {
   return new Map(words.map((one) => [plain(one), one]));
 }
 
-/** @param {string} word @param {Words} known @param {SaidWords} told */
-function isKnown(word, known, told) {
+/** @param {string} word @param {Words} known @param {SaidWords} said */
+function isKnown(word, known, said) {
   const one = plain(word);
   const owner = one.replace(/'s$/, '');
   return (
-    [one, owner].some((form) => known.has(form) || told.has(form)) ||
-    told.has(one.replace(/s$/, ''))
+    [one, owner].some((form) => known.has(form) || said.has(form)) ||
+    said.has(one.replace(/s$/, ''))
   );
 }
 
 /**
  * @param {string} text
  * @param {Words} known
- * @param {SaidWords} told
+ * @param {SaidWords} said
  * @returns {{word: string, at: number} | undefined} the first invented word of a text
  */
-function firstInvented(text, known, told) {
+function firstInvented(text, known, said) {
   for (const { 0: word, index } of text.matchAll(WORD))
-    if (!isKnown(word, known, told)) return { word, at: index };
+    if (!isKnown(word, known, said)) return { word, at: index };
   return undefined;
 }
 
@@ -179,7 +179,7 @@ class Answer {
   waiting = '';
   isWrong = false;
   #known;
-  #told;
+  #said;
   #prefix;
   #isCode = false;
   /** The length of the waiting text that has been looked up, up to a space. */
@@ -192,7 +192,7 @@ class Answer {
   constructor(messages, known) {
     const last = messages.at(-1);
     this.#known = known;
-    this.#told = new Set(wordsIn(messages.map(textOf).join('\n')).map(plain));
+    this.#said = new Set(wordsIn(messages.map(textOf).join('\n')).map(plain));
     this.#prefix = last?.role === 'assistant' && last.prefix ? textOf(last) : '';
   }
 
@@ -219,7 +219,7 @@ class Answer {
     const from = Math.max(Math.min(whole, this.#free), this.#seen);
     const checked = this.waiting.slice(from, whole);
     this.#isCode ||= checked.includes('```');
-    this.isWrong = !this.#isCode && firstInvented(checked, this.#known, this.#told) !== undefined;
+    this.isWrong = !this.#isCode && firstInvented(checked, this.#known, this.#said) !== undefined;
     if (this.isWrong) return '';
     this.#seen = from + checked.length - (checked.match(LAST_RUN)?.[0].length ?? 0);
     const last = [...checked.matchAll(SENTENCE_END)].at(-1);
@@ -235,7 +235,7 @@ class Answer {
   /** @returns {string} the waiting text of an answer that was cut off; its last word may be incomplete */
   cut() {
     const begun = plain(this.waiting.slice(Math.max(this.#free, this.#whole)));
-    this.isWrong = ![...this.#known.keys(), ...this.#told].some((word) => word.startsWith(begun));
+    this.isWrong = ![...this.#known.keys(), ...this.#said].some((word) => word.startsWith(begun));
     return this.isWrong ? '' : this.#show(this.waiting.length);
   }
 
@@ -256,12 +256,12 @@ class Answer {
 
   /** @returns {string} */
   grammar() {
-    return wordGrammar([...this.#known.values(), ...this.#told, ...wordsIn(this.kept)]);
+    return wordGrammar([...this.#known.values(), ...this.#said, ...wordsIn(this.kept)]);
   }
 
   /** Returns whether the answer that the grammar produced is better than a refusal. @param {string} text */
   isBetter(text) {
-    if (firstInvented(text, this.#known, this.#told) || TWICE.test(text)) return false;
+    if (firstInvented(text, this.#known, this.#said) || TWICE.test(text)) return false;
     const isWithin = /\S$/.test(this.kept) && !/[.!?]["”’)*_`]*$/u.test(this.kept);
     if (isWithin || /\bonce\b/i.test(this.kept) || /\bdo not know\b/i.test(text)) return true;
     const before = wordsIn(this.waiting);
@@ -269,7 +269,7 @@ class Answer {
     const word = plain(other?.[0] ?? '');
     const line = text.slice(0, other?.index).split('\n').at(-1) ?? '';
     return (
-      this.#told.has(word) && !this.#known.has(word) && !wordsIn(line).map(plain).includes(word)
+      this.#said.has(word) && !this.#known.has(word) && !wordsIn(line).map(plain).includes(word)
     );
   }
 
