@@ -63,7 +63,7 @@ struct answer {
   uint32_t route;           // index in the server's list
   const char *tenant;       // the salt of its key; NULL: no keys are set
   bool is_generation;       // whether it counts as a generation
-  asked_body *asked;        // NULL: no longer needed
+  asked_body *asked;        // NULL once it was freed
   embedding *embedding;     // NULL: the answer does not wait for vectors
   media_job *media;         // NULL: its messages contain only text
   response *response;       // with form_response

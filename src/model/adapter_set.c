@@ -20,7 +20,7 @@ static wick_status check_use(const model_adapter *adapter, const wick_adapter_us
                              wick_error *error) {
   const uint32_t id = wanted->adapter;
   if (adapter == NULL)
-    return fail_with(error, WICK_E_ARG, WICK_NO_OFFSET, "there is no adapter %u", id);
+    return fail_with(error, WICK_E_ARG, WICK_NO_OFFSET, "adapter %u does not exist", id);
   if (!adapter->is_complete) {
     return fail_with(error, WICK_E_NODATA, WICK_NO_OFFSET, "adapter %u is still loading", id);
   }

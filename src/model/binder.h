@@ -39,7 +39,7 @@ void bind_stack(model_binder *binder, const char *name, uint32_t count, uint32_t
 void bind_vector(model_binder *binder, const char *name, uint32_t count, binding_need need,
                  float **vector);
 // Binds a norm's required weight `name`, which ends in ".weight", and its bias if the file has one.
-// If the name is NULL, there is no norm.
+// Binds nothing if the name is NULL.
 void bind_norm(model_binder *binder, const char *name, uint32_t count, float **weight,
                float **bias);
 // Binds floats [rows, cols].
