@@ -2,7 +2,7 @@
 // cross-origin isolation, but no caching and no directory listings.
 //   node tools/serve.mjs [--port 8080] [--host 127.0.0.1] [--no-isolation] [--cors] [FOLDER]
 
-import { createReadStream } from 'node:fs';
+import { createReadStream, readFileSync } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import { extname, join, normalize, resolve, sep } from 'node:path';
@@ -28,6 +28,8 @@ const types = {
 
 /** Sending 350 MB takes 0.25 s of CPU time in pieces of this size, and 0.6 s with Node's default of 64 KB. */
 const PIECE_BYTES = 1 << 20;
+/** Smaller files are read at once, which takes a fraction of the time that a stream takes to open. */
+const SMALL_BYTES = 1 << 20;
 
 /**
  * @typedef {object} ServeOptions
@@ -169,6 +171,10 @@ async function send(request, response, path, size, range) {
   response.writeHead(range ? 206 : 200);
   if (request.method === 'HEAD' || size === 0) {
     response.end();
+    return;
+  }
+  if (size <= SMALL_BYTES) {
+    response.end(readFileSync(path).subarray(first, last + 1));
     return;
   }
   const file = createReadStream(path, { start: first, end: last, highWaterMark: PIECE_BYTES });

@@ -636,11 +636,21 @@ export async function restore() {
 
 // ---- calls of the page ----
 
+/** Settles when the last question that was sent has been answered. @type {Promise<unknown>} */
+let asking = Promise.resolve();
+
 /**
  * @param {string} text
  * @returns {Promise<boolean>} false if the model was replaced before the question could be asked
  */
-export async function say(text) {
+export function say(text) {
+  const asked = sayNow(text);
+  asking = asked.catch(() => {}); // the caller reports the error
+  return asked;
+}
+
+/** @param {string} text @returns {ReturnType<typeof say>} */
+async function sayNow(text) {
   if (chat.running || isMeasuring) return true;
   if (!chat.engine) return false;
   if (unreadMedium()) {
@@ -718,6 +728,9 @@ const waiting = new Set();
 export async function untilAnswered() {
   while (chat.running) await new Promise((settle) => waiting.add(() => settle(undefined)));
 }
+
+/** Waits until no question is being asked or answered. */
+export const untilQuiet = () => asking.then(untilAnswered);
 
 function endRunning() {
   chat.running = undefined;

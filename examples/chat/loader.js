@@ -107,7 +107,11 @@ function setReady(isReady, isBuiltIn = false) {
 function setEngine(made, wish) {
   // A very small model answers best with its most likely tokens.
   conversation.setEngine(made, temperatureOf(wish), wish && modelOf(wish));
-  useWords(wish?.isBuiltIn ? made : undefined).catch((error) => note('Known words', error.message));
+  const words = async () => {
+    await conversation.untilQuiet();
+    if (chat.engine === made) await useWords(wish?.isBuiltIn ? made : undefined);
+  };
+  words().catch((error) => note('Known words', error.message));
 }
 
 /**
@@ -474,7 +478,11 @@ async function begin(made, wish, template) {
   setReady(true, wish.isBuiltIn);
   useStates(made);
   setTimeout(keepPage, KEEP_MS);
-  await showFacts();
+  // a question that was waiting is answered first
+  conversation
+    .untilQuiet()
+    .then(showFacts)
+    .catch(() => {}); // the engine may be closed
   if (wish.file) takeInLater(wish, keepName);
 }
 

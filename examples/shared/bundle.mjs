@@ -115,8 +115,8 @@ export function preloadsOf({ metafile: { outputs } }, folder) {
   for (const path of paths)
     for (const one of outputs[path].imports)
       if (one.kind === 'import-statement' && !one.external) paths.add(one.path);
-  const ofPackage = ['wick-llm/index.js', 'wick-llm/tabs.js'];
-  return [...[...paths].slice(1).map(nameOf), ...ofPackage]
+  const own = [...paths].slice(1).sort((one, two) => outputs[one].bytes - outputs[two].bytes);
+  return ['wick-llm/index.js', ...own.map(nameOf), 'wick-llm/tabs.js']
     .map((name) => `<link rel="modulepreload" href="${name}">`)
     .join('\n  ');
 }

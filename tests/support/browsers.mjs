@@ -55,6 +55,16 @@ export const chromiumOptions = (more = []) => ({
 export const launchOwnChromium = (more) => chromium.launch(chromiumOptions(more));
 
 /**
+ * Starts a Chromium whose pages are observed only on request, for measurements.
+ * @returns {Promise<import('puppeteer-core').Browser>}
+ */
+export async function launchUnobserved() {
+  const { default: puppeteer } = await import('puppeteer-core');
+  const { executablePath, args } = chromiumOptions(['--hide-scrollbars', '--mute-audio']);
+  return puppeteer.launch({ executablePath, args, pipe: true });
+}
+
+/**
  * Connects to the Chromium that the test runner shares between files (browser_server.mjs); a file that
  * is run alone starts its own. Closing it closes everything that was opened through this connection.
  * @returns {Promise<import('playwright-core').Browser>}
