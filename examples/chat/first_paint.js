@@ -1,5 +1,6 @@
-// examples/chat/first_paint.js — the inline script of the page, which runs before the first paint: sets the chosen theme, and whether the list is closed. Starts the
-// engine's worker, which takes as long to start as the page's modules take to load (engine_start.js).
+// examples/chat/first_paint.js — the inline script of the page, which runs before the first paint: sets the chosen theme, and
+// whether the list is closed. Starts the engine's worker, which takes as long to start as the page's modules take to load
+// (engine_start.js).
 
 try {
   const { dataset } = document.documentElement;

@@ -1,7 +1,7 @@
 // Measures first visits to the chat page on this machine, each in an empty profile: the times until
 // it paints, until its message field accepts text, until its model is ready, and until the first
 // words of an answer, in milliseconds since the navigation began. Also measures the layout shift.
-// Several folders are visited in turns.
+// Several folders are visited alternately.
 //   node tools/bench/first_visit.mjs [--visits 5] [--folder build/chat]… [--phone]
 
 import { resolve } from 'node:path';
