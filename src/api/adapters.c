@@ -71,19 +71,10 @@ static bool is_held(void *context) {
   return engine_types_are_held(((const adapter_loading *)context)->loader);
 }
 
-static bool wants(void *context, uint32_t tensor) {
-  (void)context;
+static bool wants(void *receiver, uint32_t tensor) {
+  (void)receiver;
   (void)tensor;
   return true;
-}
-
-static wick_status place(void *context, uint32_t tensor, uint32_t row, uint32_t first_block,
-                         uint32_t block_count, const uint8_t *blocks, wick_error *error) {
-  const adapter_loading *loading = context;
-  (void)error;
-  adapter_place(loading->adapter, tensor, loader_tensor_at(loading->loader, tensor)->type, row,
-                first_block, block_count, blocks);
-  return WICK_OK;
 }
 
 static wick_status make_loading(wick_engine *engine, model_adapter *adapter, wick_error *error) {
@@ -92,8 +83,10 @@ static wick_status make_loading(wick_engine *engine, model_adapter *adapter, wic
   adapter->loading = loading;
   loading->engine = engine;
   loading->adapter = adapter;
-  const loader_sink sink = {loading, is_held, take_directory, wants, place, NULL};
-  return loader_create(&engine->memory, &sink, false, &loading->loader, error);
+  const loader_sink sink = {loading, is_held, take_directory, wants, adapter_place, NULL};
+  const wick_status status = loader_create(&engine->memory, &sink, false, &loading->loader, error);
+  if (status == WICK_OK) loader_fill(loading->loader, adapter);
+  return status;
 }
 
 wick_status wick_adapter_create(wick_engine *engine, uint32_t *id, wick_error *error) {

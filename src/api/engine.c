@@ -161,6 +161,7 @@ static wick_status read_model(wick_engine *engine, wick_error *error) {
   status = model_create(&engine->memory, engine->kernels, directory, &tensors,
                         !engine->config.no_predictor, &engine->model, error);
   if (status != WICK_OK) return status;
+  loader_fill(engine->loader, engine->model);
   const kernel_kv_type keys = kv_key_type(engine->config.k_type);
   engine->model->has_open_pages =
       !engine->model->is_encoder && engine->kernels->kv[keys].k_encode != NULL;
@@ -365,23 +366,6 @@ wick_status engine_take_directory(void *context, wick_error *error) {
 
 static bool is_held(void *context) { return engine_is_held(context); }
 
-static bool is_wanted(void *context, uint32_t tensor) {
-  const wick_engine *engine = context;
-  return !engine->config.directory_only && model_wants(engine->model, tensor);
-}
-
-static wick_status place(void *context, uint32_t tensor, uint32_t row, uint32_t first_block,
-                         uint32_t block_count, const uint8_t *blocks, wick_error *error) {
-  wick_engine *engine = context;
-  (void)error;
-  return model_place(engine->model, tensor, loader_tensor_at(engine->loader, tensor)->type, row,
-                     first_block, block_count, blocks);
-}
-
-static void tensor_done(void *context, uint32_t tensor) {
-  model_tensor_done(((wick_engine *)context)->model, tensor);
-}
-
 // ---- Lifetime ----
 
 static bool has_prefix(const char *name, const char *prefix) {
@@ -436,8 +420,8 @@ wick_status engine_create(const wick_config *config, const engine_hooks *hooks, 
   if (status == WICK_OK) status = check_threads(engine, error);
   if (status == WICK_OK && chosen.metrics) status = create_metrics(engine, error);
   if (status == WICK_OK) {
-    const loader_sink sink = {engine,    is_held, engine_take_directory,
-                              is_wanted, place,   tensor_done};
+    const loader_sink sink = {engine,      is_held,     engine_take_directory,
+                              model_wants, model_place, model_tensor_done};
     status = loader_create(&engine->memory, &sink, chosen.directory_only, &engine->loader, error);
   }
   if (status != WICK_OK) {

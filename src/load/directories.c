@@ -170,7 +170,7 @@ static wick_status list_wanted(loader *loader, load_file *file) {
   for (size_t rank = 0; rank < count; rank++) {
     const size_t number = gguf_tensor_by_offset(file->directory, rank);
     const uint32_t index = file->first_tensor + (uint32_t)number;
-    const bool is_wanted = loader->sink.is_wanted(loader->sink.context, index);
+    const bool is_wanted = loader->sink.is_wanted(loader->receiver, index);
     loader->tensor_left_bytes[index] = LOAD_UNWANTED;
     if (!is_wanted) continue;
     loader->tensor_left_bytes[index] = gguf_tensor_at(file->directory, number)->size_bytes;

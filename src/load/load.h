@@ -16,9 +16,10 @@ typedef struct loader loader;
 
 enum { LOADER_FILES_MAX = 1024 };
 
-// The receiver of a tensor's bytes (model/weights). place() repacks whole file blocks of one row.
-// It is called in any order, once per block, and only for wanted tensors; others are skipped.
-// is_held, directory_ready and tensor_done may be NULL.
+// The receiver of a tensor's bytes (model/weights). place() repacks whole file blocks of one row of
+// a tensor of this type. It is called in any order, once per block, and only for wanted tensors;
+// others are skipped. is_held, directory_ready and tensor_done may be NULL. The last three
+// functions are passed `context`, unless loader_fill names another receiver.
 typedef struct loader_sink {
   void *context;
   // Called when all directories are complete. While it returns true, nothing more happens and no
@@ -29,11 +30,12 @@ typedef struct loader_sink {
   wick_status (*directory_ready)(void *context, wick_error *error);
   // Returns whether tensor `index` (over all files) is wanted. Called once for each tensor, after
   // directory_ready.
-  bool (*is_wanted)(void *context, uint32_t index);
-  wick_status (*place)(void *context, uint32_t index, uint32_t row, uint32_t first_block,
-                       uint32_t block_count, const uint8_t *blocks, wick_error *error);
+  bool (*is_wanted)(void *receiver, uint32_t index);
+  wick_status (*place)(void *receiver, uint32_t index, uint32_t type, uint32_t row,
+                       uint32_t first_block, uint32_t block_count, const uint8_t *blocks,
+                       wick_error *error);
   // Called once for each wanted tensor, when all of its bytes are placed.
-  void (*tensor_done)(void *context, uint32_t index);
+  void (*tensor_done)(void *receiver, uint32_t index);
 } loader_sink;
 
 // Creates a loader. The sink is copied. With directory_only, no tensor is wanted, the sink is not
@@ -41,6 +43,8 @@ typedef struct loader_sink {
 wick_status loader_create(memory_gate *memory, const loader_sink *sink, bool directory_only,
                           loader **out, wick_error *error);
 void loader_destroy(loader *loader);  // also destroys the directories
+// Sets what the sink fills. Called before or within directory_ready.
+void loader_fill(loader *loader, void *receiver);
 
 // Returns the next bytes that are needed: file index, offset, length (0: the loader needs nothing
 // more). While the directory is incomplete, these are in file order (1 MiB steps from 0; 64 KiB in

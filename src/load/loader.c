@@ -1,10 +1,6 @@
-// load/loader.c — the loader's functions: the next wanted range, feeding bytes, and the loader's
-// state.
+// load/loader.c — the loader's functions: the next wanted range, and the loader's state.
 #include "load/load.h"
 
-#include <string.h>
-
-#include "base/checked.h"
 #include "load/state.h"
 
 enum {
@@ -36,7 +32,10 @@ wick_status loader_create(memory_gate *memory, const loader_sink *sink, bool dir
   if (made == NULL) return memory_fail(memory, error, "a loader");
   made->memory = memory;
   made->directory_only = directory_only;
-  if (!directory_only) made->sink = *sink;
+  if (!directory_only) {
+    made->sink = *sink;
+    made->receiver = sink->context;
+  }
   const wick_status status = open_first_file(made, error);
   if (status != WICK_OK) {
     loader_destroy(made);
@@ -59,6 +58,8 @@ void loader_destroy(loader *loader) {
   memory_free(memory, loader->carries);
   memory_free(memory, loader);
 }
+
+void loader_fill(loader *loader, void *receiver) { loader->receiver = receiver; }
 
 // ---- Requests ----
 
@@ -133,53 +134,6 @@ void loader_next_range_from(const loader *loader, uint32_t from_file, uint64_t f
 void loader_next_range(const loader *loader, uint32_t *file, uint64_t *offset_bytes,
                        uint64_t *length_bytes) {
   loader_next_range_from(loader, 0, 0, file, offset_bytes, length_bytes);
-}
-
-// ---- Feeding ----
-
-// Returns the permanent failure in loader->failure, if any. Other errors are already in *error.
-static wick_status answer(const loader *loader, wick_status status, wick_error *error) {
-  if (loader->failure.status == WICK_OK) return status;
-  if (error != NULL) *error = loader->failure;
-  return loader->failure.status;
-}
-
-static wick_status check_file(const loader *loader, uint32_t file, wick_error *error) {
-  if (file < loader->file_count) return WICK_OK;
-  return fail_with(error, WICK_E_ARG, WICK_NO_OFFSET, "file %u of a model with %u files", file,
-                   loader->file_count);
-}
-
-wick_status loader_feed(loader *loader, uint32_t file, uint64_t offset_bytes, const void *bytes,
-                        size_t size_bytes, wick_error *error) {
-  if (loader->failure.status != WICK_OK) return answer(loader, WICK_OK, error);
-  wick_status status = check_file(loader, file, error);
-  if (status != WICK_OK) return status;
-  uint64_t end;
-  if (!checked_add_u64(offset_bytes, size_bytes, &end) || end > INT64_MAX) {
-    return fail_with(error, WICK_E_ARG, offset_bytes, "invalid byte range of a file");
-  }
-  size_t used = 0;
-  if (!gguf_directory_is_complete(loader->files[file].directory)) {
-    status = load_take_directory(loader, file, offset_bytes, bytes, size_bytes, &used, error);
-    if (status != WICK_OK) return answer(loader, status, error);
-  }
-  if (!loader->is_ready && loader_has_directories(loader)) {
-    status = load_begin(loader);
-    if (status != WICK_OK) return answer(loader, status, error);
-  }
-  if (!loader->is_ready || loader->directory_only || used == size_bytes) return WICK_OK;
-  status = load_take_data(loader, file, offset_bytes + used, (const uint8_t *)bytes + used,
-                          size_bytes - used, error);
-  return answer(loader, status, error);
-}
-
-wick_status loader_end(loader *loader, uint32_t file, uint64_t size_bytes, wick_error *error) {
-  if (loader->failure.status != WICK_OK) return answer(loader, WICK_OK, error);
-  const wick_status status = check_file(loader, file, error);
-  if (status != WICK_OK) return status;
-  loader->files[file].size_bytes = size_bytes;
-  return answer(loader, load_check_size(loader, file), error);
 }
 
 // ---- State ----

@@ -1,7 +1,8 @@
 // load/state.h — the loader's state, shared by its files. Only src/load/*.c include this header.
 //
-//   loader_feed -> load_take_directory (directories.c)   until all directories are complete
-//               -> load_take_data      (place.c)         then
+//   loader_feed (feed.c) -> load_take_directory (directories.c)   until all directories are
+//   complete
+//                        -> the sink                              then
 #ifndef WICK_LOAD_STATE_H
 #define WICK_LOAD_STATE_H
 
@@ -35,6 +36,7 @@ typedef struct load_file {
 struct loader {
   memory_gate *memory;
   loader_sink sink;
+  void *receiver;  // filled by the sink
   bool directory_only;
   bool is_ready;       // all directories are complete and the sink was notified
   wick_error failure;  // WICK_OK until a permanent failure
@@ -62,9 +64,6 @@ wick_status load_begin(loader *loader);
 // Checks that everything in the directory fits into the file, whose size is known.
 wick_status load_check_size(loader *loader, uint32_t file);
 
-// Accepts bytes from any offset of a file once loader->is_ready is set.
-wick_status load_take_data(loader *loader, uint32_t file, uint64_t offset_bytes,
-                           const uint8_t *bytes, size_t size_bytes, wick_error *error);
 // Returns the first of the file's wanted tensors, by offset, that ends after `offset_bytes`.
 uint32_t load_find_wanted(const load_file *file, uint64_t offset_bytes);
 

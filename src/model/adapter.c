@@ -261,13 +261,16 @@ wick_status adapter_allocate(model_adapter *adapter, wick_error *error) {
   return WICK_OK;
 }
 
-void adapter_place(model_adapter *adapter, uint32_t tensor, uint32_t type, uint32_t row,
-                   uint32_t first_block, uint32_t block_count, const uint8_t *blocks) {
+wick_status adapter_place(void *receiver, uint32_t tensor, uint32_t type, uint32_t row,
+                          uint32_t first_block, uint32_t block_count, const uint8_t *blocks,
+                          wick_error *error) {
+  const model_adapter *adapter = receiver;
+  (void)error;
   adapter_pair *pair = &adapter->pairs[adapter->place_of[tensor] / 2];
   weight_tensor *matrix = adapter->place_of[tensor] % 2 == 0 ? &pair->a : &pair->b;
   if (matrix->type == type) {
     tensor_place(matrix, adapter->kernels, row, first_block, block_count, blocks);
-    return;
+    return WICK_OK;
   }
   float values[QUANTIZE_CHUNK_VALUES];
   const ggml_type_facts *facts = type_facts(type);
@@ -282,6 +285,7 @@ void adapter_place(model_adapter *adapter, uint32_t tensor, uint32_t type, uint3
     first_block += taken;
     block_count -= taken;
   }
+  return WICK_OK;
 }
 
 void adapter_clear(model_adapter *adapter) {

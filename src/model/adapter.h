@@ -58,9 +58,10 @@ wick_status adapter_read(model_adapter *adapter, const loaded_model *model,
 // Returns how many bytes adapter_allocate allocates, including the lists.
 uint64_t adapter_bytes(const model_adapter *adapter);
 wick_status adapter_allocate(model_adapter *adapter, wick_error *error);
-// Stores whole blocks of one row of a tensor in the file (loader_sink.place).
-void adapter_place(model_adapter *adapter, uint32_t tensor, uint32_t type, uint32_t row,
-                   uint32_t first_block, uint32_t block_count, const uint8_t *blocks);
+// The function place of a loader_sink that fills a model_adapter.
+wick_status adapter_place(void *receiver, uint32_t tensor, uint32_t type, uint32_t row,
+                          uint32_t first_block, uint32_t block_count, const uint8_t *blocks,
+                          wick_error *error);
 // Frees everything except the struct.
 void adapter_clear(model_adapter *adapter);
 

@@ -231,8 +231,8 @@ wick_status model_allocate_weights(loaded_model *model, wick_error *error) {
   return WICK_OK;
 }
 
-bool model_wants(const loaded_model *model, uint32_t tensor) {
-  const model_binding *binding = &model->bindings[tensor];
+bool model_wants(void *model, uint32_t tensor) {
+  const model_binding *binding = &((const loaded_model *)model)->bindings[tensor];
   return binding->matrix != NULL || binding->vector != NULL;
 }
 
@@ -261,20 +261,22 @@ static void place_vector(const model_binding *binding, uint32_t type, uint32_t r
   for (uint32_t i = 0; i < count; i++) out[at + i * stride] = float_of(type, bytes, i);
 }
 
-wick_status model_place(loaded_model *model, uint32_t tensor, uint32_t type, uint32_t row,
-                        uint32_t first_block, uint32_t block_count, const uint8_t *blocks) {
-  const model_binding *binding = &model->bindings[tensor];
+wick_status model_place(void *model, uint32_t tensor, uint32_t type, uint32_t row,
+                        uint32_t first_block, uint32_t block_count, const uint8_t *blocks,
+                        wick_error *error) {
+  const loaded_model *to = model;
+  const model_binding *binding = &to->bindings[tensor];
+  (void)error;
   if (binding->matrix == NULL) {
     place_vector(binding, type, row, first_block, block_count, blocks);
-    return WICK_OK;
-  }
-  if (binding->matrix->outside == NULL) {
-    tensor_place(binding->matrix, model->kernels, row, first_block, block_count, blocks);
+  } else if (binding->matrix->outside == NULL) {
+    tensor_place(binding->matrix, to->kernels, row, first_block, block_count, blocks);
   }
   return WICK_OK;
 }
 
-void model_tensor_done(loaded_model *model, uint32_t tensor) {
+void model_tensor_done(void *receiver, uint32_t tensor) {
+  loaded_model *model = receiver;
   const int32_t layer = model->bindings[tensor].layer;
   const uint32_t slot = layer == MODEL_LAYER_NONE ? model->config.layers : (uint32_t)layer;
   model->layer_missing[slot]--;

@@ -114,11 +114,12 @@ void model_destroy(loaded_model *model);
 // Allocates the weights segment (weights_bytes) and points the tensors into it.
 wick_status model_allocate_weights(loaded_model *model, wick_error *error);
 
-bool model_wants(const loaded_model *model, uint32_t tensor);
-// Stores whole file blocks of one row (see loader_sink.place).
-wick_status model_place(loaded_model *model, uint32_t tensor, uint32_t type, uint32_t row,
-                        uint32_t first_block, uint32_t block_count, const uint8_t *blocks);
-void model_tensor_done(loaded_model *model, uint32_t tensor);
+// The functions of a loader_sink that fills a loaded_model.
+bool model_wants(void *model, uint32_t tensor);
+wick_status model_place(void *model, uint32_t tensor, uint32_t type, uint32_t row,
+                        uint32_t first_block, uint32_t block_count, const uint8_t *blocks,
+                        wick_error *error);
+void model_tensor_done(void *receiver, uint32_t tensor);
 // Returns the number of layers that can run: 0 until the embedding has arrived, then the number of
 // complete layers before the first incomplete one.
 uint32_t model_layers_ready(const loaded_model *model);

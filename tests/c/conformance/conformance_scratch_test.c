@@ -268,7 +268,8 @@ static void fill_weights(loaded_model *model, const gguf_directory *directory) {
     const uint32_t values = tensor->type == GGML_TYPE_F32 ? 1 : 32;
     for (uint32_t row = 0; row < tensor->dims[1]; row++) {
       fill_row(tensor, row, row_bytes);
-      model_place(model, i, tensor->type, row, 0, (uint32_t)tensor->dims[0] / values, row_bytes);
+      const uint32_t blocks = (uint32_t)tensor->dims[0] / values;
+      CHECK_EQ_INT(model_place(model, i, tensor->type, row, 0, blocks, row_bytes, NULL), WICK_OK);
     }
     model_tensor_done(model, i);
   }

@@ -44,8 +44,9 @@ static bool on_question(void *context, uint32_t index) {
   return true;
 }
 
-static wick_status on_blocks(void *context, uint32_t index, uint32_t row, uint32_t first_block,
-                             uint32_t block_count, const uint8_t *blocks, wick_error *error) {
+static wick_status on_blocks(void *context, uint32_t index, uint32_t type, uint32_t row,
+                             uint32_t first_block, uint32_t block_count, const uint8_t *blocks,
+                             wick_error *error) {
   load_sink *sink = context;
   if (++sink->places == sink->fail_at_place) {
     return fail_with(error, WICK_E_NONFINITE, 0, "these blocks are bad");
@@ -55,6 +56,7 @@ static wick_status on_blocks(void *context, uint32_t index, uint32_t row, uint32
     return WICK_OK;
   }
   const gguf_tensor *tensor = loader_tensor_at(sink->loader, index);
+  if (type != tensor->type) note(sink, "placed blocks of another type");
   const ggml_type_facts *facts = type_facts(tensor->type);
   const uint64_t row_blocks = tensor->dims[0] / facts->block_values;
   const uint64_t rows = tensor->dims[1] * tensor->dims[2] * tensor->dims[3];

@@ -1,6 +1,6 @@
-// load/place.c — turns bytes from any offset of a file into whole blocks for the sink. Blocks are
-// passed to the sink from the caller's buffer, one row at a time. Only a block that is split
-// between calls waits in a carry for its remaining bytes.
+// load/feed.c — accepts bytes from any offset of a file, and turns them into whole blocks for the
+// sink. Blocks are passed to the sink from the caller's buffer, one row at a time. Only a block
+// that is split between calls waits in a carry for its remaining bytes.
 #include <string.h>
 
 #include "base/checked.h"
@@ -15,7 +15,8 @@ enum {
 
 // A piece of one wanted tensor, and the tensor's block layout.
 typedef struct load_piece {
-  uint32_t tensor;      // index over all files
+  uint32_t tensor;  // index over all files
+  uint32_t type;
   uint64_t first, end;  // bytes of the tensor
   const uint8_t *bytes;
   uint32_t block_bytes;
@@ -46,8 +47,8 @@ __attribute__((noinline)) static wick_status place_blocks(loader *loader, const 
   while (count > 0) {
     const uint32_t left = piece->row_blocks - column;
     const uint32_t run = count < left ? (uint32_t)count : left;
-    const wick_status status = loader->sink.place(loader->sink.context, piece->tensor, row, column,
-                                                  run, bytes, &loader->failure);
+    const wick_status status = loader->sink.place(loader->receiver, piece->tensor, piece->type, row,
+                                                  column, run, bytes, &loader->failure);
     if (status != WICK_OK) {
       loader->failure.status = status;
       return status;
@@ -136,7 +137,7 @@ static wick_status place_piece(loader *loader, uint32_t file, uint64_t tensor_of
   if (loader->tensor_left_bytes[piece->tensor] == 0) {
     loader->tensors_left--;
     if (loader->sink.tensor_done != NULL) {
-      loader->sink.tensor_done(loader->sink.context, piece->tensor);
+      loader->sink.tensor_done(loader->receiver, piece->tensor);
     }
   }
   return WICK_OK;
@@ -156,6 +157,7 @@ static wick_status place_fresh(loader *loader, uint32_t file, uint64_t first, ui
     const ggml_type_facts *facts = type_facts(tensor->type);
     const load_piece piece = {
         .tensor = at->first_tensor + at->wanted[i],
+        .type = tensor->type,
         .first = from - tensor->offset_bytes,
         .end = to - tensor->offset_bytes,
         .bytes = bytes + (from - first),
@@ -195,8 +197,9 @@ static wick_status reserve_carries(loader *loader, wick_error *error) {
   return WICK_OK;
 }
 
-wick_status load_take_data(loader *loader, uint32_t file, uint64_t offset_bytes,
-                           const uint8_t *bytes, size_t size_bytes, wick_error *error) {
+// Accepts bytes from any offset of a file once loader->is_ready is set.
+static wick_status take_data(loader *loader, uint32_t file, uint64_t offset_bytes,
+                             const uint8_t *bytes, size_t size_bytes, wick_error *error) {
   load_file *at = &loader->files[file];
   const uint64_t end = offset_bytes + size_bytes;
   const uint64_t wide_first = widen_first(at, offset_bytes);
@@ -213,4 +216,49 @@ wick_status load_take_data(loader *loader, uint32_t file, uint64_t offset_bytes,
   }
   ranges_add(&at->present, wide_first, end);
   return WICK_OK;
+}
+
+// Returns the permanent failure in loader->failure, if any. Other errors are already in *error.
+static wick_status answer(const loader *loader, wick_status status, wick_error *error) {
+  if (loader->failure.status == WICK_OK) return status;
+  if (error != NULL) *error = loader->failure;
+  return loader->failure.status;
+}
+
+static wick_status check_file(const loader *loader, uint32_t file, wick_error *error) {
+  if (file < loader->file_count) return WICK_OK;
+  return fail_with(error, WICK_E_ARG, WICK_NO_OFFSET, "file %u of a model with %u files", file,
+                   loader->file_count);
+}
+
+wick_status loader_feed(loader *loader, uint32_t file, uint64_t offset_bytes, const void *bytes,
+                        size_t size_bytes, wick_error *error) {
+  if (loader->failure.status != WICK_OK) return answer(loader, WICK_OK, error);
+  wick_status status = check_file(loader, file, error);
+  if (status != WICK_OK) return status;
+  uint64_t end;
+  if (!checked_add_u64(offset_bytes, size_bytes, &end) || end > INT64_MAX) {
+    return fail_with(error, WICK_E_ARG, offset_bytes, "invalid byte range of a file");
+  }
+  size_t used = 0;
+  if (!gguf_directory_is_complete(loader->files[file].directory)) {
+    status = load_take_directory(loader, file, offset_bytes, bytes, size_bytes, &used, error);
+    if (status != WICK_OK) return answer(loader, status, error);
+  }
+  if (!loader->is_ready && loader_has_directories(loader)) {
+    status = load_begin(loader);
+    if (status != WICK_OK) return answer(loader, status, error);
+  }
+  if (!loader->is_ready || loader->directory_only || used == size_bytes) return WICK_OK;
+  status = take_data(loader, file, offset_bytes + used, (const uint8_t *)bytes + used,
+                     size_bytes - used, error);
+  return answer(loader, status, error);
+}
+
+wick_status loader_end(loader *loader, uint32_t file, uint64_t size_bytes, wick_error *error) {
+  if (loader->failure.status != WICK_OK) return answer(loader, WICK_OK, error);
+  const wick_status status = check_file(loader, file, error);
+  if (status != WICK_OK) return status;
+  loader->files[file].size_bytes = size_bytes;
+  return answer(loader, load_check_size(loader, file), error);
 }
