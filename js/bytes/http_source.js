@@ -2,17 +2,23 @@
 // Range or returns a different range, headers that a page may not read, a broken connection, and a web page in place of the
 // file.
 
-import { onAbort } from '../base/abort_signals.js';
 import { WickError, wordsOf } from '../base/errors.js';
 import {
   BusyServer,
+  explainFailure,
   httpError,
+  Interrupted,
   isCompressed,
+  isSameOrigin,
   lengthOf,
+  pageInsteadOfModel,
   partOf,
+  REFUSAL_BYTES,
+  refusalOf,
+  startOfText,
   validatorOf,
+  withTimeout,
 } from './http_answer.js';
-import { PieceReader } from './piece_reader.js';
 import { nameOfFile } from './split_files.js';
 
 const BACKOFF_MS = [250, 500, 1000, 2000, 4000];
@@ -22,10 +28,8 @@ const BACKOFF_MS_MAX = 8000;
  * request starts with these bytes, so that they can be compared.
  */
 const TAIL_BYTES = 4096;
-/** The number of bytes that an error quotes from a response that is not a model. */
-const REFUSAL_BYTES = 40;
-/** The time limit for reading the title of a web page, which only improves an error message. */
-const TITLE_MS = 30_000;
+/** The size of the buffer that one read of a body fills. */
+const PIECE_BYTES = 1 << 20;
 
 /**
  * @typedef {object} HttpOptions
@@ -75,6 +79,46 @@ export class HttpSource {
 
   close() {
     for (const stream of this.#streams) stream.cancel();
+  }
+}
+
+/**
+ * Reads a body into one buffer, if the stream supports that (in Safari it does not). Allocating
+ * a new buffer for each chunk would touch as much new memory as the size of the model, and the
+ * system would have to zero all of it. The bytes of a read are valid until the next read.
+ */
+class PieceReader {
+  /** @type {ReadableStreamBYOBReader | undefined} */
+  #filler;
+  /** @type {ReadableStreamDefaultReader<Uint8Array> | undefined} */
+  #reader;
+  #buffer = new ArrayBuffer(0);
+
+  /** @param {ReadableStream<Uint8Array<ArrayBuffer>>} body */
+  constructor(body) {
+    try {
+      this.#filler = body.getReader({ mode: 'byob' });
+    } catch {
+      this.#reader = body.getReader();
+    }
+  }
+
+  /** @returns {Promise<Uint8Array | null>} null at the end */
+  async read() {
+    if (this.#reader) {
+      const { done, value } = await this.#reader.read();
+      return done ? null : value;
+    }
+    const filler = /** @type {ReadableStreamBYOBReader} */ (this.#filler);
+    const isThere = this.#buffer.byteLength > 0;
+    const room = new Uint8Array(isThere ? this.#buffer : new ArrayBuffer(PIECE_BYTES));
+    const { done, value } = await filler.read(room);
+    this.#buffer = value?.buffer ?? new ArrayBuffer(0);
+    return done ? null : value;
+  }
+
+  async cancel() {
+    await (this.#filler ?? this.#reader)?.cancel();
   }
 }
 
@@ -441,15 +485,6 @@ class HttpStream {
   }
 }
 
-/** A broken connection: another attempt may succeed. */
-class Interrupted extends Error {
-  /** @param {string} message @param {unknown} [cause] */
-  constructor(message, cause) {
-    super(message, { cause });
-    this.name = 'Interrupted';
-  }
-}
-
 /**
  * A response to a range request that may contain the wrong bytes. `remedy`: whether to repeat the
  * request without a range, or with the tail.
@@ -471,104 +506,5 @@ class NoSuchRange extends WickError {
   }
 }
 
-/**
- * @template T
- * @param {Promise<T>} promise
- * @param {number} limitMs 0: no limit
- * @param {AbortSignal} [cancelled] also ends the wait
- * @returns {Promise<T>}
- */
-async function withTimeout(promise, limitMs, cancelled) {
-  let stop = () => {};
-  const ended = new Promise((_, fail) => {
-    const message = `no byte arrived for ${limitMs / 1000} s`;
-    const timer = limitMs && setTimeout(() => fail(new Interrupted(message)), limitMs);
-    const unlisten = onAbort(cancelled, () => fail(new Interrupted('it was cancelled')));
-    stop = () => {
-      clearTimeout(timer || undefined);
-      unlisten();
-    };
-  });
-  try {
-    return await Promise.race([promise, /** @type {Promise<never>} */ (ended)]);
-  } finally {
-    stop();
-  }
-}
-
 /** @param {number} ms more than 0 @param {AbortSignal} cancelled also ends the wait */
 const sleep = (ms, cancelled) => withTimeout(new Promise(() => {}), ms, cancelled).catch(() => {});
-
-/** @param {string} url @returns {boolean} */
-function isSameOrigin(url) {
-  const here = globalThis.location?.origin;
-  return here === undefined || here === 'null' || new URL(url).origin === here;
-}
-
-/**
- * @param {string} url
- * @param {string} start the start of the response body
- * @returns {WickError | undefined} undefined: it begins like a GGUF file
- */
-function refusalOf(url, start) {
-  if (start.startsWith('GGUF')) return undefined;
-  const begins =
-    start === '' ? 'is empty' : `begins with «${start.slice(0, REFUSAL_BYTES).trim()}»`;
-  return new WickError('NOT_GGUF', `${url}: not a GGUF file, because it ${begins}`);
-}
-
-/** @param {string} url @param {Response} response */
-async function pageInsteadOfModel(url, response) {
-  const title = /<title[^>]*>\s*([^<]{0,100})/i.exec(await startOfText(response))?.[1]?.trim();
-  const named = title ? ` («${title}»)` : '';
-  return new WickError(
-    'NOT_GGUF',
-    `${url} is a web page${named}, not a GGUF file. On a model hub, use the URL of the ` +
-      'download, not that of the page that shows the file',
-    { contentType: response.headers.get('Content-Type'), url: response.url },
-  );
-}
-
-/** @param {Response} response @returns {Promise<string>} */
-async function startOfText(response) {
-  try {
-    const reader = /** @type {ReadableStream<Uint8Array>} */ (response.body).getReader();
-    const { value } = await withTimeout(reader.read(), TITLE_MS);
-    reader.cancel().catch(() => {});
-    return new TextDecoder().decode(value);
-  } catch {
-    return '';
-  }
-}
-
-/**
- * Describes a fetch that failed without a response. Browsers do not report the reason. A second request in no-cors
- * mode shows whether the server rejects this page or cannot be reached.
- * @param {string} url
- * @param {unknown} error
- */
-async function explainFailure(url, error) {
-  const { host } = new URL(url);
-  const cause = error instanceof Error ? error.cause : undefined; // where Node stores the reason
-  const reason = cause instanceof Error && cause.message ? `: ${cause.message}` : '';
-  if (!isSameOrigin(url) && globalThis.location !== undefined) {
-    try {
-      await withTimeout(fetch(url, { method: 'HEAD', mode: 'no-cors' }), 5000);
-      return new WickError(
-        'CORS',
-        `${host} does not let this page (${globalThis.location.origin}) read the file: its response has no ` +
-          'Access-Control-Allow-Origin header. Serve the model from the page’s own origin, or allow ' +
-          'it on that server',
-        error,
-      );
-    } catch {
-      // the server cannot be reached
-    }
-  }
-  // An isolated page may not send such a request, so it cannot distinguish the two cases.
-  const isUnclear = globalThis.crossOriginIsolated === true && !isSameOrigin(url);
-  const or = isUnclear
-    ? ', or does not let this page read it (no Access-Control-Allow-Origin)'
-    : '';
-  return new WickError('NETWORK', `${host} could not be reached${reason}${or}`, error);
-}
