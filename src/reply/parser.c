@@ -437,16 +437,22 @@ void reply_parser_limit(reply_parser *p, bool has_begun, wick_grammar_kind conte
   if (p->is_limited) p->format.forms &= p->format.own;
 }
 
-wick_status reply_parser_create(memory_gate *memory, const reply_format *format,
-                                const reply_tools *tools, const char *generation_prompt,
-                                size_t prompt_bytes, reply_parser **out, wick_error *error) {
+wick_status reply_parser_create(memory_gate *memory, const reply_format *format, wick_text tools,
+                                wick_text generation_prompt, reply_parser **out,
+                                wick_error *error) {
   reply_parser *p = memory_alloc_zeroed(memory, sizeof *p);
   if (p == NULL) return memory_fail(memory, error, "a parser of replies");
   p->memory = memory;
   p->format = *format;
-  p->tools = tools;
+  if (tools.bytes != NULL) {
+    const wick_status status = reply_tools_create(memory, tools, &p->tools, error);
+    if (status != WICK_OK) {
+      reply_parser_destroy(p);
+      return status;
+    }
+  }
   add_marks(p);
-  begin_after(p, generation_prompt, prompt_bytes);
+  begin_after(p, generation_prompt.bytes, generation_prompt.size_bytes);
   if (!reserve(p, FEED_BYTES)) {
     const wick_status status = answer(p, error);
     reply_parser_destroy(p);
@@ -458,6 +464,7 @@ wick_status reply_parser_create(memory_gate *memory, const reply_format *format,
 
 void reply_parser_destroy(reply_parser *p) {
   if (p == NULL) return;
+  reply_tools_destroy(p->tools);
   if (p->held != NULL) memory_free(p->memory, p->held);
   memory_free(p->memory, p);
 }

@@ -68,7 +68,7 @@ typedef struct literal_state {
 struct reply_parser {
   memory_gate *memory;
   reply_format format;
-  const reply_tools *tools;
+  reply_tools *tools;  // NULL: calls are content
   reply_sink sink;
   void *sink_context;
   wick_status status;

@@ -67,20 +67,13 @@ const char *reply_format_close(const reply_format *format, bool is_final);
 // (grammar.h).
 void reply_grammar_begin(json_writer *json, const reply_format *format);
 
-// Parses the tools of a request in OpenAI's format: an array of {type, function: {name,
-// parameters}}. WICK_E_ARG for other JSON, WICK_E_FULL over a limit, WICK_E_NOMEM.
-typedef struct reply_tools reply_tools;
-wick_status reply_tools_create(memory_gate *memory, const char *json, size_t size_bytes,
-                               reply_tools **out, wick_error *error);
-void reply_tools_destroy(reply_tools *tools);  // NULL does nothing
-
-// The parser of one reply. If `tools` is NULL, calls are content. `tools` must outlive the parser.
-// `generation_prompt` is the text that the template wrote after the last message: it may already
-// have opened the reasoning. WICK_E_NOMEM.
+// The parser of one reply. `tools`: those of the request in OpenAI's format, an array of {type,
+// function: {name, parameters}}; if it is NULL, calls are content. `generation_prompt` is the text
+// that the template wrote after the last message: it may already have opened the reasoning. Neither
+// is used after the call. WICK_E_ARG for other JSON, WICK_E_FULL over a limit, WICK_E_NOMEM.
 typedef struct reply_parser reply_parser;
-wick_status reply_parser_create(memory_gate *memory, const reply_format *format,
-                                const reply_tools *tools, const char *generation_prompt,
-                                size_t prompt_bytes, reply_parser **out, wick_error *error);
+wick_status reply_parser_create(memory_gate *memory, const reply_format *format, wick_text tools,
+                                wick_text generation_prompt, reply_parser **out, wick_error *error);
 void reply_parser_destroy(reply_parser *parser);  // NULL does nothing
 // Describes the content that the request requires; must be called before the first feed.
 // `has_begun`: the prompt contains the beginning of the content. If a grammar limits the content,

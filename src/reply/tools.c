@@ -59,14 +59,15 @@ static wick_status check_tools(const json_document *document, wick_error *error)
                    "tool %u: its name is not unique", document_node(document, twin)->index);
 }
 
-wick_status reply_tools_create(memory_gate *memory, const char *json, size_t size_bytes,
-                               reply_tools **out, wick_error *error) {
+wick_status reply_tools_create(memory_gate *memory, wick_text json, reply_tools **out,
+                               wick_error *error) {
   reply_tools *tools = memory_alloc_zeroed(memory, sizeof *tools);
   if (tools == NULL) return memory_fail(memory, error, "tools");
   tools->memory = memory;
   work_begin(&tools->work, memory);
   wick_status status = WICK_OK;
-  if (!document_read(&tools->work, (const uint8_t *)json, size_bytes, &tools->document)) {
+  const uint8_t *bytes = (const uint8_t *)json.bytes;
+  if (!document_read(&tools->work, bytes, json.size_bytes, &tools->document)) {
     status = fail_with(error, tools->work.status, tools->work.error.offset_bytes, "tools: %s",
                        tools->work.error.message);
   } else {

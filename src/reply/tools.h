@@ -7,6 +7,11 @@
 #include "reply/forms.h"
 #include "reply/reply.h"
 
+// Parses the tools of reply_parser_create; returns its errors.
+typedef struct reply_tools reply_tools;
+wick_status reply_tools_create(memory_gate *memory, wick_text json, reply_tools **out,
+                               wick_error *error);
+void reply_tools_destroy(reply_tools *tools);  // NULL does nothing
 // Whether a tool's name begins with this string.
 bool tools_begin(const reply_tools *tools, const char *text, size_t size_bytes);
 bool tools_have(const reply_tools *tools, const char *name, size_t name_bytes);

@@ -7,7 +7,6 @@
 #include "schedule/scheduler.h"
 
 struct reply_parts {
-  reply_tools *tools;
   reply_parser *parser;  // NULL: everything is content
   uint64_t shown_bytes;  // bytes of the reply so far
 };
@@ -18,14 +17,8 @@ wick_status parts_create(memory_gate *memory, const reply_wish *wish, reply_part
   if (parts == NULL) return memory_fail(memory, error, "a reply");
   *out = parts;
   if (wish->is_plain) return WICK_OK;
-  wick_status status = WICK_OK;
-  if (wish->tools.bytes != NULL) {
-    status =
-        reply_tools_create(memory, wish->tools.bytes, wish->tools.size_bytes, &parts->tools, error);
-  }
-  if (status != WICK_OK) return status;
-  status = reply_parser_create(memory, &wish->format, parts->tools, wish->ending.bytes,
-                               wish->ending.size_bytes, &parts->parser, error);
+  const wick_status status =
+      reply_parser_create(memory, &wish->format, wish->tools, wish->ending, &parts->parser, error);
   if (status == WICK_OK) reply_parser_limit(parts->parser, wish->has_begun, wish->content);
   return status;
 }
@@ -33,7 +26,6 @@ wick_status parts_create(memory_gate *memory, const reply_wish *wish, reply_part
 void parts_destroy(memory_gate *memory, reply_parts *parts) {
   if (parts == NULL) return;
   reply_parser_destroy(parts->parser);
-  reply_tools_destroy(parts->tools);
   memory_free(memory, parts);
 }
 

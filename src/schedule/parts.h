@@ -12,10 +12,10 @@ typedef struct reply_wish {
   reply_format format;  // format of the model's template
   bool has_parts;       // parts become events
   bool is_plain;        // everything is content
-  wick_text tools;      // JSON for reply_tools_create; NULL: none
+  wick_text tools;      // for reply_parser_create
   bool has_begun;       // for reply_parser_limit, like `content`
   wick_grammar_kind content;
-  wick_text ending;  // the beginning of the reply: reply_parser_create
+  wick_text ending;  // the beginning of the reply
 } reply_wish;
 
 typedef struct reply_parts reply_parts;

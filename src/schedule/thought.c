@@ -32,8 +32,8 @@ wick_status thought_create(memory_gate *memory, tokenizer *tokens, const reply_f
     status = encode(tokens, reply_format_close(format, i == 1), &made->closes[i], error);
   }
   if (status == WICK_OK) {
-    status = reply_parser_create(memory, format, NULL, wanted->ending, wanted->ending_bytes,
-                                 &made->parser, error);
+    const wick_text ending = {wanted->ending, wanted->ending_bytes};
+    status = reply_parser_create(memory, format, (wick_text){0}, ending, &made->parser, error);
   }
   if (status == WICK_OK) {
     *out = made;

@@ -48,15 +48,15 @@ static void take(void *context, const reply_event *event) {
   if (event->kind == REPLY_CALL_BEGINS) add(result, event->id, event->id_bytes);
 }
 
-static void run(memory_gate *memory, const reply_format *format, const reply_tools *tools,
+static void run(memory_gate *memory, const reply_format *format, wick_text tools,
                 const char *prompt, const uint8_t *text, size_t size, const uint8_t *cuts,
                 size_t cut_count, run_result *result) {
   reply_parser *parser = NULL;
   wick_error error;
   memset(result, 0, sizeof *result);
   result->kind = REPLY_CALL_ENDS;
-  if (reply_parser_create(memory, format, tools, prompt, strlen(prompt), &parser, &error) !=
-      WICK_OK) {
+  const wick_text begun = {prompt, strlen(prompt)};
+  if (reply_parser_create(memory, format, tools, begun, &parser, &error) != WICK_OK) {
     __builtin_trap();
   }
   size_t fed = 0;
@@ -92,12 +92,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   const size_t text_size = size - at < TEXT_MAX ? size - at : TEXT_MAX;
 
   memory_gate memory;
-  wick_error error;
-  reply_tools *tools = NULL;
+  const wick_text tools = {TOOLS, sizeof TOOLS - 1};
   memory_init(&memory, 0, platform_alloc, platform_free);
-  if (reply_tools_create(&memory, TOOLS, sizeof TOOLS - 1, &tools, &error) != WICK_OK) {
-    __builtin_trap();
-  }
   const reply_format format = reply_format_find(family, strlen(family));
   run(&memory, &format, tools, prompt, data + at, text_size, cuts, 0, &whole);
   run(&memory, &format, tools, prompt, data + at, text_size, cuts, cut_count, &cut);
@@ -105,7 +101,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
       memcmp(whole.out, cut.out, whole.count) != 0) {
     __builtin_trap();
   }
-  reply_tools_destroy(tools);
   if (memory.blocks_now != 0) __builtin_trap();
   return 0;
 }

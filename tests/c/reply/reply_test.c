@@ -230,8 +230,7 @@ static void check_early(const char *template_text, const char *text, const char 
   reply_parser *parser = NULL;
   begin(&rig, template_text, "");
   rig.is_valid = rig.is_text = true;
-  REQUIRE(reply_parser_create(&rig.memory, &rig.format, rig.tools, "", 0, &parser, &rig.error) ==
-          WICK_OK);
+  REQUIRE(rig_parser(&rig, "", &parser) == WICK_OK);
   CHECK_EQ_INT(reply_parser_feed(parser, text, strlen(text), rig_take, &rig, &rig.error), WICK_OK);
   CHECK_EQ_UINT(rig.call_count, name == NULL ? 0 : 1);
   CHECK_EQ_STR(rig.calls[0].name.bytes, name == NULL ? "" : name);
@@ -792,10 +791,11 @@ TEST(allocation_failures_are_reported) {
   for (uint64_t call = 1; call < 40; call++) {
     static reply_rig rig;
     rig_open(&rig, "<arg_key>", 9, NULL, 0, "");
-    rig.memory.fail_at_call = call;
-    rig.status = reply_tools_create(&rig.memory, TOOLS, strlen(TOOLS), &rig.tools, &rig.error);
-    if (rig.status == WICK_OK) rig_parse(&rig, text, strlen(text), 2, 2);
-    const bool was_refused = rig.memory.calls >= call;
+    const uint64_t before = rig.memory.calls;
+    rig.memory.fail_at_call = before + call;
+    rig.tools = (wick_text){TOOLS, strlen(TOOLS)};
+    rig_parse(&rig, text, strlen(text), 2, 2);
+    const bool was_refused = rig.memory.calls >= before + call;
     CHECK_EQ_INT(rig.status, was_refused ? WICK_E_NOMEM : WICK_OK);
     rig_close(&rig);
   }

@@ -39,9 +39,7 @@ TEST(the_end_reports_to_its_own_context) {
   reply_rig rig, other = {0};
   reply_parser *parser = NULL;
   rig_open(&rig, "<tool_call>", strlen("<tool_call>"), TOOLS, strlen(TOOLS), "");
-  REQUIRE(CHECK_EQ_INT(
-      reply_parser_create(&rig.memory, &rig.format, rig.tools, "", 0, &parser, &rig.error),
-      WICK_OK));
+  REQUIRE(CHECK_EQ_INT(rig_parser(&rig, "", &parser), WICK_OK));
   CHECK_EQ_INT(reply_parser_feed(parser, TEXT, strlen(TEXT), rig_take, &rig, NULL), WICK_OK);
   CHECK_EQ_INT(reply_parser_end(parser, rig_take, &other, NULL), WICK_OK);
   CHECK_EQ_UINT(rig.content.size_bytes + other.content.size_bytes, strlen(TEXT));

@@ -25,7 +25,7 @@ typedef struct rig_call {
 typedef struct reply_rig {
   memory_gate memory;
   reply_format format;
-  reply_tools *tools;
+  wick_text tools;
   const char *prompt;  // the end of the rendered prompt
   bool has_begun;      // argument of reply_parser_limit, like `wanted`
   wick_grammar_kind wanted;
@@ -76,6 +76,11 @@ static inline void rig_take(void *context, const reply_event *event) {
   if (event->kind == REPLY_CALL_ENDS) call->has_ended = true;
 }
 
+static inline wick_status rig_parser(reply_rig *rig, const char *prompt, reply_parser **out) {
+  return reply_parser_create(&rig->memory, &rig->format, rig->tools,
+                             (wick_text){prompt, strlen(prompt)}, out, &rig->error);
+}
+
 // Sets up the format of replies and the tools. `tools` is JSON, or NULL for no tools.
 static inline void rig_open(reply_rig *rig, const char *template_text, size_t template_bytes,
                             const char *tools, size_t tools_bytes, const char *prompt) {
@@ -83,14 +88,13 @@ static inline void rig_open(reply_rig *rig, const char *template_text, size_t te
   memory_init(&rig->memory, 0, platform_alloc, platform_free);
   rig->format = reply_format_find(template_text, template_bytes);
   rig->prompt = prompt;
-  if (tools == NULL) return;
-  rig->status = reply_tools_create(&rig->memory, tools, tools_bytes, &rig->tools, &rig->error);
+  rig->tools = (wick_text){tools, tools_bytes};
+  reply_parser *parser = NULL;
+  rig->status = rig_parser(rig, prompt, &parser);
+  reply_parser_destroy(parser);
 }
 
-static inline void rig_close(reply_rig *rig) {
-  reply_tools_destroy(rig->tools);
-  CHECK_EQ_UINT(rig->memory.blocks_now, 0);
-}
+static inline void rig_close(const reply_rig *rig) { CHECK_EQ_UINT(rig->memory.blocks_now, 0); }
 
 // Parses a reply in a piece of `first` bytes and then pieces of `then` bytes (0: the rest).
 static inline void rig_parse(reply_rig *rig, const char *text, size_t size_bytes, size_t first,
@@ -101,8 +105,7 @@ static inline void rig_parse(reply_rig *rig, const char *text, size_t size_bytes
   memset(rig->calls, 0, sizeof rig->calls);
   rig->call_count = 0;
   rig->is_valid = rig->is_text = true;
-  rig->status = reply_parser_create(&rig->memory, &rig->format, rig->tools, rig->prompt,
-                                    strlen(rig->prompt), &parser, &rig->error);
+  rig->status = rig_parser(rig, rig->prompt, &parser);
   if (rig->status != WICK_OK) return;
   reply_parser_limit(parser, rig->has_begun, rig->wanted);
   for (size_t at = 0, piece = first; at < size_bytes && rig->status == WICK_OK; piece = then) {
