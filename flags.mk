@@ -66,7 +66,7 @@ SHORTEST_SOURCES := src/bench/% src/cli/% src/format/% src/lab/% src/metrics/% s
   $(call in,src/thread,choice)
 # Code that runs once per step or token: with -Oz, decoding takes 2% longer.
 SHORT_FLAGS := -Os
-SHORT_SOURCES := $(call in,src/api,engine events) \
+SHORT_SOURCES := $(call in,src/api,engine) \
   $(call in,src/base,memory) \
   $(call in,src/grammar,said) \
   $(call in,src/kernels,fewbits floats_scalar iq4 kv_channels lowbits nibbles) \

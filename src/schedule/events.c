@@ -1,4 +1,4 @@
-// schedule/events.c — the buffer of records.
+// schedule/events.c — the buffer of records, and the functions of wick.h that read them.
 #include "schedule/events.h"
 
 #include <string.h>
@@ -84,4 +84,24 @@ const uint8_t *events_take(event_buffer *events, size_t *size_bytes) {
   *size_bytes = events->used_bytes;
   events->used_bytes = 0;
   return events->bytes;
+}
+
+// ---- reading records ----
+
+const wick_event *wick_event_next(const uint8_t *events, size_t size_bytes,
+                                  const wick_event *event) {
+  const uint8_t *next = event == NULL ? events : (const uint8_t *)event + event->size_bytes;
+  if (events == NULL || (size_t)(next - events) >= size_bytes) return NULL;
+  return (const wick_event *)(const void *)next;
+}
+
+const char *wick_event_text(const wick_event *event) {
+  return (const char *)(event + 1) + (size_t)event->top_count * TOP_PAIR_BYTES;
+}
+
+wick_logprob wick_event_top(const wick_event *event, uint32_t index) {
+  wick_logprob top;
+  _Static_assert(sizeof top == TOP_PAIR_BYTES, "the pairs of a record");
+  memcpy(&top, (const uint8_t *)(event + 1) + (size_t)index * TOP_PAIR_BYTES, sizeof top);
+  return top;
 }
