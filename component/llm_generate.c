@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "delta.h"
+#include "choice.h"
 #include "llm.h"
 
 // All functions that generate have the same types.

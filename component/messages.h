@@ -1,4 +1,5 @@
-// component/messages.h — the messages and tools of a conversation in a request's body.
+// component/messages.h — the messages and tools of a conversation in a request's body
+// (chat_route.c).
 #ifndef WICK_COMPONENT_MESSAGES_H
 #define WICK_COMPONENT_MESSAGES_H
 
@@ -8,8 +9,6 @@
 bool messages_check(const body *read, refusal *refused);
 // Checks the field `tools`, whose node is `list`; 0: it is missing.
 bool messages_check_tools(const body *read, uint32_t list, refusal *refused);
-// Whether a checked list has a tool of this name.
-bool messages_have_tool(const body *read, uint32_t list, document_text name);
 // Writes the object that the template reads: checked messages and template variables. `tools` 0: no
 // tools. `media` NULL: messages contain only text.
 void messages_put(buffer *out, const body *read, uint32_t tools, const media_set *media,
