@@ -161,6 +161,20 @@ function splitPrefix(messages) {
   return { messages: messages.slice(0, -1), prefix: textOf(content) };
 }
 
+/**
+ * Checks messages, and separates their images and recordings and the prefix of the reply.
+ * @param {unknown} given
+ */
+function splitMessages(given) {
+  const messages = messagesOf(given);
+  const hasMedia = messages.some(
+    ({ content }) => Array.isArray(content) && content.some(({ type }) => type !== 'text'),
+  );
+  /** @type {ReturnType<typeof splitMedia>} */
+  const split = hasMedia ? splitMedia(messages) : { messages };
+  return { ...split, ...splitPrefix(split.messages) };
+}
+
 /** Parts are joined by the engine. @param {unknown} content @param {number} index */
 function checkContent(content, index) {
   if (typeof content === 'string' || (content ?? undefined) === undefined) return;
@@ -230,8 +244,7 @@ export class ChatCompletions {
     checkBody(body);
     checkNames(options, ['signal', 'timeout'], callWithoutEffect);
     this.#connection.check();
-    const { parts, ...texts } = splitMedia(messagesOf(body.messages));
-    const split = { ...texts, ...splitPrefix(texts.messages) };
+    const { parts, ...split } = splitMessages(body.messages);
     const settings = settingsOfBody(body);
     const { session, n } = body;
     const hasSession = (session ?? undefined) !== undefined;
@@ -328,9 +341,9 @@ export class ChatCompletions {
     const chatTools = toolsOf(/** @type {any} */ ({ tools, tool_choice })).tools;
     const variables = { ...effortOf(reasoning_effort), ...options.variables };
     const given = { tools: chatTools, variables, parseSpecial };
-    const { parts, ...texts } = splitMedia(messagesOf(messages));
+    const { parts, ...split } = splitMessages(messages);
     /** @type {import('../connection/messages.js').Input} */
-    const input = { ...texts, ...splitPrefix(texts.messages), ...given };
+    const input = { ...split, ...given };
     if (parts) input.media = await decodeMedia(parts, this.#connection.decoders ?? {});
     return this.#connection.call(call, [input], signal);
   }

@@ -55,23 +55,17 @@ const marked = (parts, place, marker, found) =>
   });
 
 /**
- * @param {PlainMessage[]} messages that were checked
+ * @param {PlainMessage[]} messages that were checked, with images or recordings
  * @returns {{messages: PlainMessage[], marker?: string, parts?: MediaPart[]}}
  */
 export function splitMedia(messages) {
-  const isText = (/** @type {any} */ { content }) =>
-    !Array.isArray(content) || content.every(({ type }) => type === 'text');
-  if (messages.every(isText)) return { messages };
   /** @type {MediaPart[]} */
   const parts = [];
   const marker = markerOf();
   const texts = messages.map((message, index) => {
-    if (isText(message)) return message;
-    const place = `messages[${index}].content`;
-    return {
-      ...message,
-      content: marked(/** @type {any[]} */ (message.content), place, marker, parts),
-    };
+    const { content } = message;
+    if (!Array.isArray(content)) return message;
+    return { ...message, content: marked(content, `messages[${index}].content`, marker, parts) };
   });
   return { messages: texts, marker, parts };
 }
