@@ -14,7 +14,7 @@
 
 /**
  * With `native`, a call needs no JavaScript other than its row, which specifies the function of
- * web/exports.c, its parameters after the engine, and its result. Without it, js/worker/answers.js
+ * web/exports.c, its parameters after the engine, and its result. Without it, js/worker/served_engine.js
  * has a function with the call's name.
  * @typedef {{session?: SessionRule} &
  *   (import('../wasm/native_engine.js').NativeCall | {native?: undefined})} Call
@@ -67,7 +67,7 @@ export const calls = {
 
 /** @typedef {keyof typeof calls} CallName */
 /**
- * Calls that js/worker/answers.js answers.
+ * Calls that js/worker/served_engine.js answers.
  * @typedef {{[Name in CallName]:
  *   (typeof calls)[Name] extends {native: string} ? never : Name}[CallName]} AnsweredName
  */

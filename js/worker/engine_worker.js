@@ -10,12 +10,11 @@ import { rowsHost, swapHost } from '../wasm/host_functions.js';
 import { STEP_PROGRESS, STEP_WAIT_BYTES } from '../wasm/layout.js';
 import { NativeEngine } from '../wasm/native_engine.js';
 import { compileModule } from '../wasm/wasm_module.js';
-import { infoOf } from './answers.js';
 import { loadModel } from './load_model.js';
 import { HeldFile, loadMedia, mediaHost } from './media_desk.js';
 import { ownSource } from './own_source.js';
 import { PageBytes } from './page_source.js';
-import { ServedEngine } from './served_engine.js';
+import { infoOf, ServedEngine } from './served_engine.js';
 import { isRefused, isTooLarge, isWanted, WIDE_BYTES, widened, withReason } from './wide_engine.js';
 
 /** @import { FromWorker, ToWorker } from '../connection/messages.js' */

@@ -34,7 +34,7 @@ import { decodeEvents } from '../../js/wasm/event_records.js';
 import { Heap, Passed, unsigned } from '../../js/wasm/heap.js';
 import * as layout from '../../js/wasm/layout.js';
 import { StateBytes } from '../../js/wasm/state_transfer.js';
-import { answerCall } from '../../js/worker/answers.js';
+import { answerCall } from '../../js/worker/served_engine.js';
 import { dist } from '../support/package.mjs';
 import { CONFIG, REQUEST, SAMPLING } from '../support/records.mjs';
 

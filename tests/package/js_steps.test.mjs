@@ -16,7 +16,7 @@ const { NativeEngine } = await import('../../js/wasm/native_engine.js');
 const { EngineWorker } = await import('../../js/worker/engine_worker.js');
 const { Embedder } = await import('../../js/worker/embedder.js');
 const { ChatTemplate } = await import('../../js/worker/chat_template.js');
-const { answerCall } = await import('../../js/worker/answers.js');
+const { answerCall } = await import('../../js/worker/served_engine.js');
 const { becomeHelper } = await import('../../js/worker/helper.js');
 process.hrtime = hrtime;
 
