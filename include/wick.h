@@ -1037,10 +1037,10 @@ WICK_API void wick_request_default(wick_request *request);
 // tools. May be submitted while weights are still arriving.
 WICK_API wick_status wick_request_submit(wick_engine *engine, const wick_request *request,
                                          uint32_t *id, wick_error *error);
-// Spends a few milliseconds on compiling the grammar of a request. True: it is compiled, or the
-// request will be rejected, which wick_request_submit reports. Call this between other work until
-// it returns true, then submit immediately. Without it, submit compiles the whole grammar.
-WICK_API bool wick_request_prepare(wick_engine *engine, const wick_request *request);
+// From now on, each call of wick_request_submit compiles a grammar for a few milliseconds and
+// returns WICK_E_BUSY with WICK_SUBJECT_GRAMMAR until that is finished: call it again between other
+// work. By default, one call compiles the whole grammar.
+WICK_API void wick_engine_compile_in_slices(wick_engine *engine);
 // Pauses or resumes a request, for example if its client does not keep up. A paused request does
 // not run, but keeps its position in the queue and, until another request needs them, its pages.
 // Unknown id: WICK_E_ARG.

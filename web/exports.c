@@ -130,7 +130,9 @@ WEB_EXPORT("engine_create") wick_engine *web_engine_create(const web_config *fro
     config.pre_tokenizer = pre_tokenizer;
   }
   wick_engine *engine = NULL;
-  return wick_engine_create(&config, &engine, &last_error) == WICK_OK ? engine : NULL;
+  if (wick_engine_create(&config, &engine, &last_error) != WICK_OK) return NULL;
+  wick_engine_compile_in_slices(engine);
+  return engine;
 }
 
 WEB_EXPORT("engine_destroy") void web_engine_destroy(wick_engine *engine) {
@@ -507,20 +509,16 @@ static void take_request(const web_request *from, taken_request *to) {
   if (from->chat != 0) take_conversation(from, to);
 }
 
-// Returns the request's number (the first of several completions), or 0 if it was rejected.
+// Returns the request's number (the first of several completions), or 0 if it was rejected or, with
+// numbers[0] set, its grammar is still being compiled.
 WEB_EXPORT("request_submit")
 uint32_t web_request_submit(wick_engine *engine, const web_request *from) {
   taken_request taken;
   uint32_t id = 0;
   take_request(from, &taken);
-  return wick_request_submit(engine, &taken.request, &id, &last_error) == WICK_OK ? id : 0;
-}
-
-WEB_EXPORT("request_prepare")
-uint32_t web_request_prepare(wick_engine *engine, const web_request *from) {
-  taken_request taken;
-  take_request(from, &taken);
-  return wick_request_prepare(engine, &taken.request);
+  const wick_status status = wick_request_submit(engine, &taken.request, &id, &last_error);
+  numbers[0] = status == WICK_E_BUSY && last_error.subject == WICK_SUBJECT_GRAMMAR;
+  return status == WICK_OK ? id : 0;
 }
 
 WEB_EXPORT("request_cancel")

@@ -417,28 +417,18 @@ export class NativeEngine {
   }
 
   /**
-   * Compiles a request's grammar for a few milliseconds.
    * @param {NativeRequest} request
-   * @returns {boolean} whether compilation is finished, so `submit` takes no longer than without a
-   * grammar
+   * @returns {number} the number of its first completion; 0 if its grammar is still being compiled,
+   * which takes a few milliseconds in each call
    */
-  prepareGrammar(request) {
-    if (!request.grammar && !request.conversation?.toolChoice) return true;
-    return this.#with((passed) => {
-      const words = requestWords(request, passed, this.adapters);
-      const record = passed.record(words, layout.REQUEST_KINDS);
-      return this.#exports.request_prepare(this.#engine, record) !== 0;
-    });
-  }
-
-  /** @param {NativeRequest} request @returns {number} the number of its first completion */
   submit(request) {
     if (this.lacks(request))
       throw new WickError('WASM', 'grammarWasm: grammar module is not loaded');
     return this.#with((passed) => {
       const words = requestWords(request, passed, this.adapters);
       const record = passed.record(words, layout.REQUEST_KINDS);
-      return this.#idOf(this.#exports.request_submit(this.#engine, record));
+      const id = this.#exports.request_submit(this.#engine, record);
+      return id === 0 && this.#heap.number(0) !== 0 ? 0 : this.#idOf(id);
     });
   }
 

@@ -126,7 +126,7 @@ export class RequestTable {
       deltas: [],
       broken: undefined,
     }));
-    if (this.#mustHold(request)) return this.#hold(entries);
+    if (this.#waiting.count === 0 && this.#trySubmit(entries)) return;
     this.#waiting.add(entries);
     this.#submitWaiting();
     this.#waitingMax = Math.max(this.#waitingMax, this.#waiting.count);
@@ -140,55 +140,39 @@ export class RequestTable {
     return count;
   }
 
-  /** Requests on a session do not overtake each other. @param {NativeRequest} request */
-  #mustHold(request) {
+  /** Requests on a session do not overtake each other. @param {Entry[]} entries */
+  #mustHold([{ request, arrival }]) {
     if (this.#native.lacks(request)) return true;
     const { session } = request;
-    for (const [entry] of this.#held) if (session && entry.request.session === session) return true;
+    for (const [held] of this.#held) {
+      if (session && held.request.session === session && held.arrival < arrival) return true;
+    }
     return false;
   }
 
-  /** @param {Entry[]} entries */
-  #hold(entries) {
-    this.#held.add(entries);
-    const release = (/** @type {unknown} */ error) => {
-      if (!this.#held.delete(entries)) return;
-      if (error) this.#refuse(entries, refusalOf(error));
-      else this.#waiting.add(entries);
-      this.#submitWaiting();
-      this.#onChange();
-    };
-    this.#prepare(entries, release);
-  }
-
   /**
-   * Compiles a grammar in slices, between which the engine serves other requests.
+   * Submits a request again later.
    * @param {Entry[]} entries
-   * @param {(error: unknown) => void} release
+   * @param {Promise<unknown>} ready
    */
-  async #prepare(entries, release) {
+  async #hold(entries, ready) {
+    this.#held.add(entries);
     let failure;
     try {
-      await this.#native.loadGrammarPart();
-      while (this.#held.has(entries) && !this.#isPrepared(entries)) await takeTurn();
+      await ready;
+      while (this.#held.has(entries) && this.#mustHold(entries)) await takeTurn();
     } catch (error) {
       failure = error;
     }
+    if (!this.#held.delete(entries)) return;
     try {
-      release(failure);
+      if (failure) this.#refuse(entries, refusalOf(failure));
+      else this.#waiting.add(entries);
+      this.#submitWaiting();
+      this.#onChange();
     } catch (trap) {
       this.#onChange(trap);
     }
-  }
-
-  /** Requests on a session do not overtake each other. @param {Entry[]} entries that are held */
-  #isPrepared(entries) {
-    const [{ request }] = entries;
-    for (const earlier of this.#held) {
-      if (earlier === entries) break;
-      if (request.session && earlier[0].request.session === request.session) return false;
-    }
-    return this.#native.prepareGrammar(request);
   }
 
   /** @param {number} id */
@@ -209,24 +193,29 @@ export class RequestTable {
 
   #submitWaiting() {
     while (this.#waiting.count > 0) {
-      const passes = this.#native.passes();
-      const entries = /** @type {Entry[]} */ (this.#waiting.first(passes));
-      if (!this.#hasPlace(entries, passes)) return;
-      let isPrepared = true;
-      try {
-        isPrepared = this.#native.prepareGrammar(entries[0].request);
-        entries[0].request.passesWaited = passes - entries[0].passesBefore;
-        if (isPrepared) this.#submit(entries);
-      } catch (error) {
-        const refusal = refusalOf(error);
-        const isMore = this.#awake + entries.length > AWAKE_MAX;
-        this.#isTight = isMore && refusal.code === 'NOMEM';
-        if (this.#isTight) return;
-        this.#refuse(entries, refusal);
-      }
+      const entries = /** @type {Entry[]} */ (this.#waiting.first(this.#native.passes()));
+      if (!this.#trySubmit(entries)) return;
       this.#waiting.take(entries);
-      if (!isPrepared) this.#hold(entries);
     }
+  }
+
+  /** @param {Entry[]} entries of the next request @returns {boolean} false if it must wait */
+  #trySubmit(entries) {
+    const passes = this.#native.passes();
+    if (!this.#hasPlace(entries, passes)) return false;
+    try {
+      entries[0].request.passesWaited = passes - entries[0].passesBefore;
+      if (this.#mustHold(entries)) this.#hold(entries, this.#native.loadGrammarPart());
+      // a grammar is compiled in slices, between which the engine serves other requests
+      else if (!this.#submit(entries)) this.#hold(entries, takeTurn());
+    } catch (error) {
+      const refusal = refusalOf(error);
+      const isMore = this.#awake + entries.length > AWAKE_MAX;
+      this.#isTight = isMore && refusal.code === 'NOMEM';
+      if (this.#isTight) return false;
+      this.#refuse(entries, refusal);
+    }
+    return true;
   }
 
   /** @returns {boolean} whether the engine has not ended all cancelled requests yet */
@@ -251,14 +240,16 @@ export class RequestTable {
     return before <= AWAKE_MAX;
   }
 
-  /** @param {Entry[]} entries */
+  /** @param {Entry[]} entries @returns {boolean} false if its grammar is still being compiled */
   #submit(entries) {
     const first = this.#native.submit(entries[0].request);
+    if (first === 0) return false;
     for (const [index, entry] of entries.entries()) {
       entry.number = first + index;
       this.#submitted.set(entry.number, entry);
       if (entry.isCancelled) this.#native.cancel(entry.number);
     }
+    return true;
   }
 
   /** @param {number} id if it is unknown, the request has already ended */

@@ -34,12 +34,14 @@ export class WaitingRequests {
   /** The number of waiting completions. */
   count = 0;
 
-  /** @param {Entry[]} entries the completions of the request that arrived last */
+  /** @param {Entry[]} entries the completions of a request */
   add(entries) {
-    const { priority } = entries[0];
-    const line = this.#lines.get(priority);
-    if (line) line.push(entries);
-    else this.#lines.set(priority, [entries]);
+    const { priority, arrival } = entries[0];
+    const line = this.#lines.get(priority) ?? [];
+    let at = line.length;
+    while (at > 0 && line[at - 1][0].arrival > arrival) at--;
+    line.splice(at, 0, entries);
+    this.#lines.set(priority, line);
     this.count += entries.length;
   }
 

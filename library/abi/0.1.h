@@ -421,7 +421,7 @@ WICK_API wick_status wick_media_tokenize(wick_engine *engine, const wick_media_p
 enum {
   WICK_BIAS_MAX = 1024,
   WICK_LOGPROBS_MAX = 20,
-  WICK_PENALTY_LAST_MAX = 1 << 20,
+  WICK_PENALTY_LAST_MAX = 1048576,
   WICK_SAMPLERS_MAX = 16,
   WICK_DRY_BREAKERS_MAX = 16,
   WICK_DRY_BREAKER_BYTES_MAX = 40,
@@ -552,7 +552,7 @@ typedef struct wick_request {
 WICK_API void wick_request_default(wick_request *request);
 WICK_API wick_status wick_request_submit(wick_engine *engine, const wick_request *request,
                                          uint32_t *id, wick_error *error);
-WICK_API bool wick_request_prepare(wick_engine *engine, const wick_request *request);
+WICK_API void wick_engine_compile_in_slices(wick_engine *engine);
 WICK_API wick_status wick_request_pause(wick_engine *engine, uint32_t id, bool is_paused);
 WICK_API wick_status wick_request_cancel(wick_engine *engine, uint32_t id);
 typedef struct wick_logits {

@@ -88,13 +88,13 @@ static wick_status read_tools(const wick_conversation *asked, conversation *made
 
 // ---- the prompt ----
 
-// Sets the tokens of the conversation, unless the caller has computed them. They are valid until
-// the next wick_chat_* call.
-static wick_status find_tokens(wick_engine *engine, const wick_chat *chat, wick_request *request,
-                               wick_error *error) {
+// Renders the conversation, whose text is kept. Its tokens follow when its grammar is compiled.
+static wick_status render(wick_engine *engine, const wick_chat *chat, const wick_request *request,
+                          wick_error *error) {
   wick_chat_text text;
-  if (request->tokens != NULL) return wick_chat_render(engine, chat, &text, error);
-  return wick_chat_tokenize(engine, chat, &request->tokens, &request->token_count, error);
+  const wick_status status =
+      request->tokens == NULL ? wick_tokenizer_status(engine, error) : WICK_OK;
+  return status == WICK_OK ? wick_chat_render(engine, chat, &text, error) : status;
 }
 
 // Returns the number of tokens that the session and the conversation have in common. The request
@@ -217,8 +217,8 @@ static wick_status make_reply(wick_engine *engine, const wick_conversation *aske
   return WICK_OK;
 }
 
-// Makes the request of a conversation. The result is valid until the next wick_chat_* call; the
-// caller frees its text.
+// Makes the request of a conversation. WICK_E_BUSY: its grammar is not compiled yet. The result is
+// valid until the next wick_chat_* call; the caller frees its text.
 static wick_status make(wick_engine *engine, const wick_request *request, conversation *made,
                         wick_error *error) {
   const wick_conversation *asked = request->conversation;
@@ -231,10 +231,13 @@ static wick_status make(wick_engine *engine, const wick_request *request, conver
     return refuse(WICK_SUBJECT_PROMPT, "a conversation has its own text", error);
   }
   wick_status status = STATUS_CHECK_RESERVED("wick_conversation", asked->reserved, error);
-  if (status == WICK_OK) status = find_tokens(engine, &asked->chat, &made->request, error);
+  wick_request *own = &made->request;
+  if (status == WICK_OK) status = render(engine, &asked->chat, own, error);
   if (status == WICK_OK) status = read_tools(asked, made, error);
-  if (status != WICK_OK) return status;
-  return make_reply(engine, asked, made, error);
+  if (status == WICK_OK) status = make_reply(engine, asked, made, error);
+  if (status == WICK_OK) status = engine_prepare_grammar(engine, own, error);
+  if (status != WICK_OK || own->tokens != NULL) return status;
+  return wick_chat_tokenize(engine, &asked->chat, &own->tokens, &own->token_count, error);
 }
 
 // ---- submitting ----
@@ -296,16 +299,4 @@ wick_status engine_submit_conversation(wick_engine *engine, const wick_request *
   }
   memory_free(&engine->memory, made.text);
   return status == WICK_OK ? WICK_OK : engine_repeat_error(&refusal, error);
-}
-
-bool engine_prepare_conversation(wick_engine *engine, const wick_request *request) {
-  conversation made;
-  static const int32_t NO_TOKENS;  // a grammar does not need tokens
-  wick_request wanted = *request;
-  wanted.tokens = &NO_TOKENS;
-  const bool is_made = make(engine, &wanted, &made, NULL) == WICK_OK;
-  const wick_grammar *grammar = is_made ? made.request.grammar : NULL;
-  const bool is_done = grammar == NULL || scheduler_prepare_grammar(engine->scheduler, grammar);
-  memory_free(&engine->memory, made.text);
-  return is_done;
 }

@@ -601,9 +601,26 @@ wick_status engine_submit(wick_engine *engine, const wick_request *request, cons
 
 wick_status wick_request_submit(wick_engine *engine, const wick_request *request, uint32_t *id,
                                 wick_error *error) {
-  return request->conversation == NULL
-             ? engine_submit_tokens(engine, request, NULL, id, error)
-             : engine_submit_conversation(engine, request, NULL, id, error);
+  if (request->conversation != NULL) {
+    return engine_submit_conversation(engine, request, NULL, id, error);
+  }
+  const wick_status status = engine_prepare_grammar(engine, request, error);
+  return status == WICK_OK ? engine_submit_tokens(engine, request, NULL, id, error) : status;
+}
+
+// A separate function, so that programs that do not call it are linked without this code.
+void wick_engine_compile_in_slices(wick_engine *engine) {
+  engine->prepare_grammar = scheduler_prepare_grammar;
+}
+
+wick_status engine_prepare_grammar(wick_engine *engine, const wick_request *request,
+                                   wick_error *error) {
+  if (engine->prepare_grammar == NULL || request->grammar == NULL || engine->scheduler == NULL ||
+      engine->prepare_grammar(engine->scheduler, request->grammar)) {
+    return WICK_OK;
+  }
+  fail_with(error, WICK_E_BUSY, WICK_NO_OFFSET, "the grammar is being compiled");
+  return status_about(WICK_E_BUSY, error, WICK_SUBJECT_GRAMMAR, 0, 0);
 }
 
 wick_status engine_submit_tokens(wick_engine *engine, const wick_request *request,
@@ -616,12 +633,6 @@ wick_status engine_submit_tokens(wick_engine *engine, const wick_request *reques
   if (status == WICK_OK) status = engine_submit(engine, request, &media, wish, id, error);
   media_list_clear(&engine->memory, &media);
   return status;
-}
-
-bool wick_request_prepare(wick_engine *engine, const wick_request *request) {
-  if (engine->scheduler == NULL) return true;
-  if (request->conversation != NULL) return engine_prepare_conversation(engine, request);
-  return request->grammar == NULL || scheduler_prepare_grammar(engine->scheduler, request->grammar);
 }
 
 wick_status wick_request_cancel(wick_engine *engine, uint32_t id) {

@@ -67,6 +67,8 @@ struct wick_engine {
   adapter_list adapters;
   forward_pass *forward;
   scheduler *scheduler;
+  // Compiles for one slice; NULL: grammars are compiled at once.
+  bool (*prepare_grammar)(scheduler *scheduler, const wick_grammar *wanted);
   engine_chat chat;
   engine_media *media;       // NULL: no encoders are loaded
   embedding *embedding;      // running, or NULL
@@ -149,8 +151,10 @@ wick_status engine_submit_tokens(wick_engine *engine, const wick_request *reques
 // NULL, images and recordings are found by their tokens.
 wick_status engine_submit_conversation(wick_engine *engine, const wick_request *request,
                                        const media_list *media, uint32_t *id, wick_error *error);
-// Implements wick_request_prepare for a conversation.
-bool engine_prepare_conversation(wick_engine *engine, const wick_request *request);
+// Compiles the grammar of a request for one slice, if the engine compiles in slices. WICK_E_BUSY:
+// it is not finished.
+wick_status engine_prepare_grammar(wick_engine *engine, const wick_request *request,
+                                   wick_error *error);
 // Tokenizes the conversation's prefix and the header before it. If *count exceeds `capacity`, the
 // status is WICK_E_FULL.
 wick_status engine_tokenize_prefix(wick_engine *engine, const wick_chat *chat, int32_t *tokens,

@@ -457,7 +457,6 @@ describe('a connection with a fake engine', () => {
       info: () => ({ shape: { layers: 2, parameters: 8 } }),
       submit: () => ++submitted,
       lacks: () => false,
-      prepareGrammar: () => true,
       passes: () => 0,
       pause: (/** @type {number} */ number, /** @type {boolean} */ isPaused) =>
         log.push(['pause', number, isPaused]),

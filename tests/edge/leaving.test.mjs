@@ -529,7 +529,7 @@ describe('readers and engines that end early', () => {
     for (const error of [undefined, new Error('no grammar')]) {
       const { native, connection, generate } = await openTrapped();
       const running = generate({ regex: '(fox|hen){1,900}x' });
-      native.prepareGrammar = trap;
+      native.submit = trap;
       if (error) native.loadGrammarPart = () => Promise.reject(error);
       await assert.rejects(running.drive?.() ?? assert.fail(), crashed);
       await assert.rejects(connection.call('info', []), crashed);

@@ -7,6 +7,7 @@ import { codeOfStatus, WickError } from '../../js/base/errors.js';
 import { subjects } from '../../js/base/option_table.js';
 import * as layout from '../../js/wasm/layout.js';
 import { RequestTable } from '../../js/worker/request_table.js';
+import { WaitingRequests } from '../../js/worker/waiting_requests.js';
 
 const { EVENT_DONE, EVENT_LOGITS, EVENT_TOKEN, FINISH_ERROR } = layout;
 
@@ -19,7 +20,6 @@ describe('a request that is not read', () => {
     const native = {
       submit: () => ++submitted,
       lacks: () => false,
-      prepareGrammar: () => true,
       passes: () => 0,
       pause: (/** @type {number} */ _id, /** @type {boolean} */ isPaused) => {
         paused += isPaused ? 1 : -1;
@@ -60,7 +60,6 @@ test('the logits of a request are sent to its hook once, and returned once', () 
     ...{
       submit: () => 9,
       lacks: () => false,
-      prepareGrammar: () => true,
       passes: () => 0,
       takeEvents: () => events.splice(0),
     },
@@ -91,7 +90,6 @@ test('a request that fails reports the engine’s message, with the option', () 
   const native = {
     submit: () => 1,
     lacks: () => false,
-    prepareGrammar: () => true,
     passes: () => 0,
     takeEvents: () => events.splice(0),
   };
@@ -121,7 +119,6 @@ describe('a chat reply', () => {
     const native = {
       submit: () => 1,
       lacks: () => false,
-      prepareGrammar: () => true,
       passes: () => 0,
       takeEvents: () => events.splice(0),
     };
@@ -186,15 +183,12 @@ describe('more requests than the engine accepts', () => {
     const engine = { passes: 0, room: Number.POSITIVE_INFINITY, wrong: '' };
     const native = {
       submit(/** @type {any} */ request) {
+        if (request.name === engine.wrong) throw new WickError('ARG', 'Unknown adapter');
         if (submitted.length >= engine.room) throw new WickError('NOMEM', 'no room');
         submitted.push(request);
         return submitted.length;
       },
       lacks: () => false,
-      prepareGrammar(/** @type {any} */ { name }) {
-        if (name === engine.wrong) throw new WickError('ARG', 'Unknown adapter');
-        return true;
-      },
       passes: () => engine.passes,
       takeEvents: () => events.splice(0),
     };
@@ -290,7 +284,6 @@ describe('cancelling', () => {
       cancel: (/** @type {number} */ request) => void cancelled.push(request),
       takeEvents: () => done.splice(0),
       lacks: () => false,
-      prepareGrammar: () => true,
       passes: () => 0,
       pause() {},
     };
@@ -340,7 +333,6 @@ describe('messages to the page', () => {
       ...{
         submit: () => ++submitted,
         lacks: () => false,
-        prepareGrammar: () => true,
         pause() {},
         passes: () => 0,
       },
@@ -376,7 +368,6 @@ describe('messages to the page', () => {
       ...{
         submit: () => 1,
         lacks: () => false,
-        prepareGrammar: () => true,
         pause() {},
         passes: () => 0,
         takeEvents: () => events.splice(0),
@@ -415,6 +406,19 @@ describe('messages to the page', () => {
   });
 });
 
+test('a request that waits again keeps its place', () => {
+  const waiting = new WaitingRequests();
+  for (const arrival of [2, 3, 1]) {
+    waiting.add([{ id: arrival, priority: 0, arrival, passesBefore: 0, isCancelled: false }]);
+  }
+  const order = [];
+  for (let next = waiting.first(0); next; next = waiting.first(0)) {
+    order.push(next[0].arrival);
+    waiting.take(next);
+  }
+  assert.deepEqual(order, [1, 2, 3]);
+});
+
 test('a grammar is compiled in slices, and no later request on the session overtakes its request', async () => {
   /** @type {string[]} */
   const submitted = [];
@@ -425,12 +429,12 @@ test('a grammar is compiled in slices, and no later request on the session overt
     settle = () => settled(undefined);
   });
   const native = {
-    submit: (/** @type {any} */ { name }) => submitted.push(name),
+    submit: (/** @type {any} */ { name, grammar }) =>
+      grammar && slices-- > 0 ? 0 : submitted.push(name),
     passes: () => 0,
     takeEvents: () => [],
     lacks: () => false,
     loadGrammarPart: async () => {},
-    prepareGrammar: (/** @type {any} */ { grammar }) => !grammar || slices-- <= 0,
   };
   const change = () => submitted.length === 3 && settle();
   const table = new RequestTable(/** @type {any} */ (native), undefined, change);
@@ -463,7 +467,6 @@ describe('requests that need the grammar module', () => {
       cancel() {},
       lacks: (/** @type {any} */ { grammar }) => grammar !== undefined && !isThere,
       loadGrammarPart: () => loaded,
-      prepareGrammar: () => true,
     };
     const table = new RequestTable(/** @type {any} */ (native), 4, () => changes++);
     let id = 0;

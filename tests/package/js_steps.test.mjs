@@ -42,12 +42,11 @@ function engineOf() {
     step: () => STEP_IDLE,
     takeEvents: () => events.splice(0),
     passes: () => 0,
-    prepareGrammar: () => true,
     submit: () => 1,
     tokenBytes: (token) => Uint8Array.of(token),
     tokenizeChat: () => Int32Array.of(1, 2, 3),
   };
-  const quiet = /^(nextRange|loadState|takeEvents|passes|prepareGrammar|tokenBytes|counters|info)$/;
+  const quiet = /^(nextRange|loadState|takeEvents|passes|tokenBytes|counters|info)$/;
   const native = any(
     new Proxy(
       {},
