@@ -29,7 +29,7 @@ const finishes = /** @type {const} */ (['stop', 'stop', 'length', 'abort']);
 
 /**
  * One completion of a request.
- * @typedef {import('./waiting_requests.js').Place & {id: number, request: NativeRequest,
+ * @typedef {import('./waiting_requests.js').Place & {id: number, group: Entry[], request: NativeRequest,
  *   wantsTokens: boolean, number: number, unread: number, isResting: boolean,
  *   isAsking: boolean, isCancelled: boolean, hasSpoken: boolean, deltas: Delta[],
  *   broken: Pick<Delta, 'callsWhole'> | undefined}} Entry
@@ -44,6 +44,8 @@ export class RequestTable {
   #arrivals = 0;
   /** Memory ran out for a request beyond AWAKE_MAX. No further request is submitted until one has ended. */
   #isTight = false;
+  /** All requests, by the page's numbers. @type {Map<number, Entry>} */
+  #all = new Map();
   /** The submitted requests, by the engine's numbers. @type {Map<number, Entry>} */
   #submitted = new Map();
   /** The number of submitted requests that rest. */
@@ -110,22 +112,29 @@ export class RequestTable {
     this.checkLimit(completions);
     const arrival = this.#arrivals++;
     const passesBefore = this.#native.passes();
-    const entries = Array.from({ length: completions }, (_, index) => ({
-      id: id + index,
-      priority: request.priority,
-      arrival,
-      passesBefore,
-      request,
-      wantsTokens,
-      number: 0,
-      unread: 0,
-      isResting: false,
-      isAsking: false,
-      isCancelled: false,
-      hasSpoken: false,
-      deltas: [],
-      broken: undefined,
-    }));
+    /** @type {Entry[]} */
+    const entries = [];
+    for (let index = 0; index < completions; index++) {
+      const entry = {
+        id: id + index,
+        group: entries,
+        priority: request.priority,
+        arrival,
+        passesBefore,
+        request,
+        wantsTokens,
+        number: 0,
+        unread: 0,
+        isResting: false,
+        isAsking: false,
+        isCancelled: false,
+        hasSpoken: false,
+        deltas: [],
+        broken: undefined,
+      };
+      entries.push(entry);
+      this.#all.set(entry.id, entry);
+    }
     if (this.#waiting.count === 0 && this.#trySubmit(entries)) return;
     this.#waiting.add(entries);
     this.#submitWaiting();
@@ -175,18 +184,13 @@ export class RequestTable {
     }
   }
 
-  /** @param {number} id */
-  #leaveHeld(id) {
-    for (const entries of this.#held) {
-      const isOf = entries.some((entry) => entry.id === id);
-      if (isOf && entries.every(({ isCancelled }) => isCancelled)) this.#held.delete(entries);
-    }
-  }
-
   /** @param {Entry[]} entries @param {WickError} refusal */
   #refuse(entries, refusal) {
     const plain = toPlainError(inWords(refusal));
-    for (const { id } of entries) this.#refused.push({ ...emptyOutput(id), error: plain });
+    for (const { id } of entries) {
+      this.#refused.push({ ...emptyOutput(id), error: plain });
+      this.#all.delete(id);
+    }
   }
 
   // ---- submitting ----
@@ -254,12 +258,14 @@ export class RequestTable {
 
   /** @param {number} id if it is unknown, the request has already ended */
   cancel(id) {
-    const entry = this.#find(id);
+    const entry = this.#all.get(id);
     if (!entry || entry.isCancelled) return;
     entry.isCancelled = true;
     if (entry.number !== 0) return this.#native.cancel(entry.number);
-    this.#waiting.leave(id);
-    this.#leaveHeld(id);
+    const { group } = entry;
+    if (!group.every(({ isCancelled }) => isCancelled)) return;
+    if (!this.#held.delete(group)) this.#waiting.take(group);
+    for (const one of group) this.#all.delete(one.id);
   }
 
   /** @param {number} session @returns {boolean} whether a cancelled request still uses it */
@@ -272,14 +278,13 @@ export class RequestTable {
 
   /** @param {number} id @param {number} count the number of further pieces that were read */
   acknowledge(id, count) {
-    const entry = this.#find(id);
-    if (!entry) return;
-    this.#count(entry, -count);
+    const entry = this.#all.get(id);
+    if (entry) this.#count(entry, -count);
   }
 
   /** @param {number} id of a request that is waiting for its hook @param {Float32Array} logits */
   answer(id, logits) {
-    const entry = this.#find(id);
+    const entry = this.#all.get(id);
     if (!entry?.isAsking) return;
     entry.isAsking = false;
     this.#native.answerLogits(entry.number, logits);
@@ -302,16 +307,6 @@ export class RequestTable {
     entry.isResting = isResting;
     this.#resting += isResting ? 1 : -1;
     this.#native.pause(entry.number, isResting);
-  }
-
-  /** @param {number} id */
-  #find(id) {
-    for (const entry of this.#submitted.values()) if (entry.id === id) return entry;
-    for (const entries of this.#held) {
-      const entry = entries.find((one) => one.id === id);
-      if (entry) return entry;
-    }
-    return this.#waiting.find(id);
   }
 
   /** @returns {boolean} whether a step would produce a result for a reader */
@@ -365,6 +360,7 @@ export class RequestTable {
       output.asked = this.#native.requestLogits(event.request);
     } else if (event.kind === layout.EVENT_DONE) {
       this.#submitted.delete(event.request);
+      this.#all.delete(entry.id);
       this.#isTight = false;
       this.#isUrgent = true;
       this.#resting -= Number(entry.isResting);

@@ -26,7 +26,7 @@ export function precedes(a, b, passes) {
 
 /**
  * The completions of one request wait together and are submitted together.
- * @template {Place & {id: number, isCancelled: boolean}} Entry
+ * @template {Place} Entry
  */
 export class WaitingRequests {
   /** The requests of each priority, in order of arrival. @type {Map<number, Entry[][]>} */
@@ -65,26 +65,5 @@ export class WaitingRequests {
     if (line.length > 1) line.splice(line.indexOf(entries), 1);
     else this.#lines.delete(priority);
     this.count -= entries.length;
-  }
-
-  /** @param {number} id @returns {Entry | undefined} */
-  find(id) {
-    return this.#requestOf(id)?.find((entry) => entry.id === id);
-  }
-
-  /** Removes the request of this completion if all of its completions are cancelled. @param {number} id */
-  leave(id) {
-    const entries = this.#requestOf(id);
-    if (entries?.every((entry) => entry.isCancelled)) this.take(entries);
-  }
-
-  /** @param {number} id @returns {Entry[] | undefined} */
-  #requestOf(id) {
-    for (const line of this.#lines.values()) {
-      for (const entries of line) {
-        if (id >= entries[0].id && id < entries[0].id + entries.length) return entries;
-      }
-    }
-    return undefined;
   }
 }

@@ -7,7 +7,6 @@ import { codeOfStatus, WickError } from '../../js/base/errors.js';
 import { subjects } from '../../js/base/option_table.js';
 import * as layout from '../../js/wasm/layout.js';
 import { RequestTable } from '../../js/worker/request_table.js';
-import { WaitingRequests } from '../../js/worker/waiting_requests.js';
 
 const { EVENT_DONE, EVENT_LOGITS, EVENT_TOKEN, FINISH_ERROR } = layout;
 
@@ -404,19 +403,6 @@ describe('messages to the page', () => {
       assert.deepEqual(tokens, details);
     }
   });
-});
-
-test('a request that waits again keeps its place', () => {
-  const waiting = new WaitingRequests();
-  for (const arrival of [2, 3, 1]) {
-    waiting.add([{ id: arrival, priority: 0, arrival, passesBefore: 0, isCancelled: false }]);
-  }
-  const order = [];
-  for (let next = waiting.first(0); next; next = waiting.first(0)) {
-    order.push(next[0].arrival);
-    waiting.take(next);
-  }
-  assert.deepEqual(order, [1, 2, 3]);
 });
 
 test('a grammar is compiled in slices, and no later request on the session overtakes its request', async () => {

@@ -164,7 +164,7 @@ describe('the order of waiting requests', () => {
       if (what === 0 || plain.length === 0) {
         const [priority, count] = [draw(5) - 2, 1 + draw(3)];
         const entries = Array.from({ length: count }, (_, k) => ({
-          ...{ id: 10 * i + k, arrival: i, passesBefore: passes, priority, isCancelled: false },
+          ...{ id: 10 * i + k, arrival: i, passesBefore: passes, priority },
         }));
         waiting.add(entries);
         plain.push(entries);
@@ -178,12 +178,9 @@ describe('the order of waiting requests', () => {
         plain.splice(plain.indexOf(sorted[0]), 1);
       } else {
         const entries = plain[draw(plain.length)];
-        const entry = entries[draw(entries.length)];
-        assert.equal(waiting.find(entry.id), entry);
-        assert.equal(waiting.find(entries[0].id + entries.length), undefined);
-        entry.isCancelled = true;
-        waiting.leave(entry.id);
-        if (entries.every((one) => one.isCancelled)) plain.splice(plain.indexOf(entries), 1);
+        waiting.take(entries);
+        if (draw(2) === 0) waiting.add(entries);
+        else plain.splice(plain.indexOf(entries), 1);
       }
       assert.equal(waiting.count, plain.flat().length);
     }
