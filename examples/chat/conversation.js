@@ -240,7 +240,7 @@ byId('open-memory').addEventListener('click', async () => {
 export function goTo(message) {
   for (const one of saidUntil(message)) if (one.parent.shown !== one.id) choose(one.parent, one.id);
   redraw(chat.tree);
-  articles.get(message)?.scrollIntoView();
+  articles.get(message)?.scrollIntoView({ behavior: 'instant' }); // a smooth one would miss it: old messages get their height on the way
 }
 
 /** Redraws all messages after a place in the tree. @param {Place} place */

@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { useChat } from '../support/chat_page.mjs';
-import { openStub, readAll, shown, talk, untilKept } from '../support/chat_stub.mjs';
+import { ask, openStub, readAll, shown, talk, untilKept } from '../support/chat_stub.mjs';
 import { isFull } from '../support/level.mjs';
 import { untilTrue, waitForPage } from '../support/package.mjs';
 
@@ -246,15 +246,72 @@ test('a file that is attached while a conversation opens is kept, after those of
   assert.equal(await page.locator('.attached .chip').count(), 2);
 });
 
+/** @param {number} count @returns {{name: string, mimeType: string, buffer: Buffer}} an exported conversation */
+function longChat(count) {
+  const turns = Array.from({ length: count }, (_, index) => ({
+    ...{ id: String(index), parent: index === 0 ? '' : String(index - 1) },
+    ...{ role: index % 2 === 0 ? 'user' : 'assistant', content: `Text ${index}.` },
+  }));
+  const json = JSON.stringify({ format: 'wick-chat', version: 1, conversations: [{ turns }] });
+  return { name: 'c.json', mimeType: '', buffer: Buffer.from(json) };
+}
+
+test('old messages are laid out only near the view, and are scrolled to and printed like the others', {
+  skip,
+}, async (t) => {
+  const page = await openPage(t, { options });
+  await page.setInputFiles('#import-file', longChat(120));
+  await page.locator('.message').nth(119).waitFor();
+  const isLaidOut = (/** @type {number} */ index) =>
+    page
+      .locator('.message.assistant p')
+      .nth(index)
+      .evaluate((text) => text.checkVisibility({ contentVisibilityAuto: true }));
+  const isAtEnd = `(() => {
+    const log = document.getElementById('log');
+    return log.scrollHeight - log.scrollTop - log.clientHeight < 2;
+  })()`;
+  await untilTrue(page, isAtEnd);
+  assert.deepEqual([await isLaidOut(0), await isLaidOut(59)], [false, true]);
+  const old = page.locator('.message.assistant p').nth(3);
+  await old.evaluate((text) => text.scrollIntoView({ block: 'center', behavior: 'instant' }));
+  await untilTrue(
+    page,
+    `(() => {
+      const text = document.querySelectorAll('.message.assistant p')[3];
+      const { top, bottom } = text.getBoundingClientRect();
+      return text.textContent === 'Text 7.' && top > 0 && bottom < innerHeight;
+    })()`,
+  );
+  assert.deepEqual([await isLaidOut(3), await isLaidOut(30)], [true, false]);
+  await page.emulateMedia({ media: 'print' });
+  assert.equal(await isLaidOut(30), true);
+});
+
+test('an answer in a long conversation does not style the messages before it again', {
+  skip,
+}, async (t) => {
+  const page = await openPage(t, { options, script: 'globalThis.contextSize = 1e8;' });
+  await page.setInputFiles('#import-file', longChat(1000));
+  await page.locator('.message').nth(999).waitFor();
+  const client = await page.context().newCDPSession(page);
+  await client.send('Performance.enable');
+  const styleSeconds = async () => {
+    const { metrics } = await client.send('Performance.getMetrics');
+    return Number(metrics.find(({ name }) => name === 'RecalcStyleDuration')?.value);
+  };
+  await ask(page, 'What is it?');
+  const before = await styleSeconds();
+  for (let count = 0; count < 40; count++)
+    await page.evaluate("say('word '); new Promise(requestAnimationFrame)");
+  const spent = (await styleSeconds()) - before;
+  assert.ok(spent < 0.8, `${spent} seconds`); // 0.02 instead of 1.5
+});
+
 test('opening a long conversation does not search all messages for each of them', {
   skip,
 }, async (t) => {
   const page = await openPage(t, { options });
-  const turns = Array.from({ length: 60 }, (_, index) => ({
-    ...{ id: String(index), parent: index === 0 ? '' : String(index - 1) },
-    ...{ role: index % 2 === 0 ? 'user' : 'assistant', content: `Text ${index}` },
-  }));
-  const json = JSON.stringify({ format: 'wick-chat', version: 1, conversations: [{ turns }] });
   await page.evaluate(() => {
     const { querySelector } = Element.prototype;
     Object.assign(globalThis, { searches: 0 });
@@ -263,8 +320,7 @@ test('opening a long conversation does not search all messages for each of them'
       return querySelector.call(this, selector);
     };
   });
-  const file = { name: 'c.json', mimeType: '', buffer: Buffer.from(json) };
-  await page.setInputFiles('#import-file', file);
+  await page.setInputFiles('#import-file', longChat(60));
   await page.locator('.message').nth(59).waitFor();
   const searches = await page.evaluate('searches');
   assert.ok(searches < 20, `${searches} searches`);
