@@ -16,18 +16,43 @@ const NAME = 'wick-chat-media';
 const STORE = 'media';
 /** An unused medium is kept for this time, because another tab may be about to send it. */
 const UNUSED_MS = 24 * 3600e3;
+const AGAIN_MS = 5000;
 
 const { open } = connectionTo(NAME, 1, (db) => {
   db.createObjectStore(STORE, { keyPath: 'id' });
 });
 
-/** @param {Medium} medium @param {Blob | string} content */
-export async function keepMedium({ id, kind, name, type }, content) {
+/** The ids of media that could not be stored. @type {Set<string>} */
+const unstored = new Set();
+
+/** Tries again to store a medium, for example until storage has been freed. @param {Medium} medium */
+function keepLater(medium) {
+  if (unstored.has(medium.id)) return;
+  unstored.add(medium.id);
+  setTimeout(() => {
+    unstored.delete(medium.id);
+    const content = held.get(medium.id);
+    if (content !== undefined) keepMedium(medium, content).catch(() => {});
+  }, AGAIN_MS);
+}
+
+/**
+ * Stores a medium; if that fails, it is tried again later.
+ * @param {Medium} medium
+ * @param {Blob | string} content
+ */
+export async function keepMedium(medium, content) {
   if (!settings.remember) return;
-  const bytes = await new Blob([content]).arrayBuffer();
-  const db = await open();
-  await db.put(STORE, { id, kind, name, type, bytes, added: Date.now() });
-  keepValue(USED, '1');
+  const { id, kind, name, type } = medium;
+  try {
+    const db = await open();
+    const bytes = await new Blob([content]).arrayBuffer();
+    await db.put(STORE, { id, kind, name, type, bytes, added: Date.now() });
+    keepValue(USED, '1');
+  } catch (error) {
+    keepLater(medium);
+    throw error;
+  }
 }
 
 /** @param {string} id @returns {Promise<ArrayBuffer | undefined>} */

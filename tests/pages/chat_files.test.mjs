@@ -6,8 +6,8 @@ import { test } from 'node:test';
 import { asBlock, textOf } from '../../examples/chat/blocks.js';
 import { assertAccessible } from '../support/accessible.mjs';
 import { bytesOf, useChat } from '../support/chat_page.mjs';
-import { talk, untilKept } from '../support/chat_stub.mjs';
-import { untilTrue } from '../support/package.mjs';
+import { readStores, talk, untilKept } from '../support/chat_stub.mjs';
+import { untilTrue, waitUntil } from '../support/package.mjs';
 import { takePicture } from '../support/pictures.mjs';
 
 const { skip, openPage } = useChat('chat-files');
@@ -330,6 +330,24 @@ test('the note about a file that is being read stays when another one has been a
   await page.setInputFiles('#attach-file', [file('c.txt', 'three'), file('a.txt', 'slow file')]);
   await chips(page).waitFor();
   assert.equal(await page.locator('.attached-note').innerText(), 'Reading a.txt …');
+});
+
+test('the file of a question is stored once there is space for it', { skip }, async (t) => {
+  const script = `const { put } = IDBObjectStore.prototype;
+    globalThis.isFull = true;
+    IDBObjectStore.prototype.put = function (...record) {
+      if (isFull && this.name === 'media') throw new DOMException('It is full', 'QuotaExceededError');
+      return put.apply(this, record);
+    };`;
+  const page = await openPage(t, { script });
+  await attach(page, file('a.txt', 'one'));
+  await page.locator('#notice-text', { hasText: 'could not store a.txt' }).waitFor();
+  await talk(page, 'What is it?', 'A number.');
+  await page.evaluate('isFull = false');
+  const isStored = async () => (await readStores(page, 'wick-chat-media', ['media']))[0].length > 0;
+  await waitUntil(isStored, 'the file to be stored');
+  await page.reload();
+  await page.locator('.message .chip', { hasText: 'a.txt' }).waitFor();
 });
 
 test('text that the browser takes for a video or a recording is attached as text', {
