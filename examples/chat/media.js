@@ -12,7 +12,7 @@ import { readFile } from './media_files.js';
 import { hold, keepMedium } from './media_store.js';
 import { showNotice } from './notice.js';
 import { chat } from './open_chat.js';
-import { offerBooks } from './pasting.js';
+import { attach, offerBooks, stopAttaching } from './pasting.js';
 import { withRoom } from './storage_quota.js';
 
 export { dataOf, takeOut } from './media_files.js';
@@ -45,13 +45,15 @@ byId('log').addEventListener('conversation', () => {
 
 /** Words about the file that is being read for the open conversation; empty if none is. */
 let reading = '';
+const cancelReading = makeButton('Cancel', stopAttaching);
 
 /**
  * Attaches files to the next message of a conversation. Exported books are put on the shelf instead.
  * @param {File[]} files
- * @param {import('./records.js').Conversation} [about] may not be open any more
+ * @param {import('./records.js').Conversation} about may not be open any more
+ * @param {AbortSignal} signal ends the reading; files that have been read stay
  */
-export async function attachFiles(files, about = chat.about) {
+export async function attachFiles(files, about, signal) {
   const isOpen = () => about.id === chat.about.id;
   /** @param {string} words about the file that is being read; empty if none is */
   const tell = (words) => {
@@ -73,7 +75,13 @@ export async function attachFiles(files, about = chat.about) {
       break;
     }
     tell(`Reading ${file.name} …`);
-    const found = await readFile(file, makeTeller(file.name, tell).onPage).catch(() => UNREADABLE);
+    const teller = makeTeller(file.name, tell);
+    const onPage = (/** @type {number} */ page, /** @type {number} */ pages) => {
+      signal.throwIfAborted();
+      teller.onPage(page, pages);
+    };
+    const found = await readFile(file, onPage).catch(() => UNREADABLE);
+    if (signal.aborted) break;
     if ('refusal' in found) {
       refused.push(`${file.name}: ${found.refusal}.`);
       continue;
@@ -214,9 +222,12 @@ export async function drawAttached() {
 function drawNote() {
   if (recorder) return;
   const unread = unreadMedium();
-  note.textContent = reading;
   const isLoaded = !(/** @type {HTMLButtonElement} */ (byId('send')).disabled);
-  if (unread && isLoaded && !reading) note.append(wordsFor(unread), ' ', chooseModel);
+  if (reading && note.contains(cancelReading))
+    note.childNodes[0].textContent = reading; // the button keeps the focus
+  else if (reading) note.replaceChildren(reading, cancelReading);
+  else if (unread && isLoaded) note.replaceChildren(wordsFor(unread), ' ', chooseModel);
+  else note.replaceChildren();
   note.classList.toggle('says', Boolean(unread));
 }
 
@@ -310,7 +321,7 @@ async function record() {
     note.textContent = '';
     const type = own.mimeType.split(';')[0];
     const name = `Recording of ${new Date().toLocaleTimeString()}`;
-    attachFiles([new File(pieces, name, { type })]);
+    attach([new File(pieces, name, { type })]);
   });
   recorder = own;
   own.start();

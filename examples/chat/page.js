@@ -33,7 +33,7 @@ import { nameOfUrl } from './models.js';
 import { hideNotice, showNotice } from './notice.js';
 import { followSetting, isNothingStored, openStore } from './open_store.js';
 import { startPageMenu } from './page_menu.js';
-import { untilAttached } from './pasting.js';
+import { stopAttaching, untilAttached } from './pasting.js';
 import { startPicker, takeFiles } from './picker.js';
 import { builtIn, isSame, keyOf, lastModel, wishOf } from './requested_model.js';
 import { forget } from './saved_visits.js';
@@ -114,7 +114,7 @@ function sendLater(text) {
 byId('composer').addEventListener('submit', async (event) => {
   event.preventDefault();
   const { id } = conversation.current();
-  await untilAttached(id); // a file that is being read belongs to the message
+  if (!(await untilAttached(id))) return; // a file that is being read belongs to the message
   if (conversation.isAnswering() || conversation.current().id !== id) return; // keeps the typed text
   if (current().engine) send(promptField.value);
   else sendLater(promptField.value);
@@ -136,7 +136,10 @@ addEventListener('keydown', (event) => {
   const text = isCopy ? conversation.lastAnswer() : '';
   const isGoing = key === 'Escape' && shiftKey;
   if (isGoing) promptField.focus();
-  else if (key === 'Escape') conversation.stop();
+  else if (key === 'Escape') {
+    conversation.stop();
+    stopAttaching();
+  }
   const canCopy = text !== '' && navigator.clipboard;
   if (isGoing || canCopy) event.preventDefault(); // browsers would open their task list or developer tools
   if (!canCopy) return;

@@ -7,18 +7,27 @@ import { addBooks } from './book.js';
 import { hideNotice, showNotice } from './notice.js';
 import { chat } from './open_chat.js';
 
-/** The files that are being read, by conversation. @type {Map<string, Promise<unknown>>} */
+/** The files that are being read, by conversation. @type {Map<string, {control: AbortController, done?: Promise<boolean>}>} */
 const attaching = new Map();
 
-/** @param {string} id of a conversation @returns {Promise<unknown> | undefined} a promise that settles when no file is being read for it */
-export const untilAttached = (id) => attaching.get(id);
+/** @param {string} id of a conversation @returns {Promise<boolean>} settles when no file is being read for it; false if the user has cancelled the reading */
+export const untilAttached = async (id) => (await attaching.get(id)?.done) ?? true;
+
+/** Cancels the reading of files for the open conversation. */
+export function stopAttaching() {
+  attaching.get(chat.about.id)?.control.abort();
+  attaching.delete(chat.about.id);
+}
 
 /** Attaches files to the next message of the open conversation, also if another one is opened in the meantime. @param {File[]} files */
 export function attach(files) {
   const { about } = chat;
   const late = () => showNotice('File support could not be loaded. Check the network connection.');
-  const own = loadMedia().then((one) => one.attachFiles(files, about), late);
-  attaching.set(about.id, Promise.allSettled([attaching.get(about.id), own]));
+  const { control, done: before } = attaching.get(about.id) ?? { control: new AbortController() };
+  const { signal } = control;
+  const own = loadMedia().then((one) => one.attachFiles(files, about, signal), late);
+  const done = Promise.allSettled([before, own]).then(() => !signal.aborted);
+  attaching.set(about.id, { control, done });
   return own;
 }
 

@@ -35,8 +35,9 @@ async function read(pdf, onPage) {
 
 /**
  * @param {Uint8Array} bytes
- * @param {(page: number, pages: number) => void} [onPage] called for each page that is read
+ * @param {(page: number, pages: number) => void} [onPage] called for each page that is read; an AbortError ends the reading
  * @returns {Promise<Read>} the text, with the number of each page
+ * @throws {DOMException} AbortError from onPage
  */
 export async function textOfPdf(bytes, onPage = () => {}) {
   let pdf;
@@ -44,7 +45,9 @@ export async function textOfPdf(bytes, onPage = () => {}) {
     pdf = await getDocumentProxy(bytes, { verbosity: 0 });
     return await read(pdf, onPage);
   } catch (error) {
-    if (/** @type {Error} */ (error).name === 'PasswordException')
+    const { name } = /** @type {Error} */ (error);
+    if (name === 'AbortError') throw error;
+    if (name === 'PasswordException')
       return { refusal: 'it is encrypted: save a copy without a password' };
     return { refusal: pdf ? 'it is damaged' : 'it is damaged, or not a PDF' };
   } finally {

@@ -79,19 +79,59 @@ test('unreadable files are reported with the reason, and input stays', {
   assert.match(await page.innerText('#notice-text'), /^scan\.pdf: it has no text/);
 });
 
+/** Runs in the page: a slow device, on which each page of a PDF is reported. */
+const slowly = `const now = performance.now.bind(performance);
+  performance.now = () => 5000 * now();`;
+
 test('progress in pages is shown for a PDF that takes a while to read', { skip }, async (t) => {
-  const script = `const now = performance.now.bind(performance);
-    performance.now = () => 5000 * now(); // a slow device
+  const script = `${slowly}
     globalThis.told = [];
     addEventListener('DOMContentLoaded', () => {
       const look = () => told.push(document.querySelector('.attached-note')?.textContent);
-      new MutationObserver(look).observe(document.body, { childList: true, subtree: true });
+      new MutationObserver(look).observe(document.body, { childList: true, characterData: true, subtree: true });
     });`;
   const page = await openPage(t, { script });
   const lines = Array.from({ length: 40 }, (_, index) => `Line ${index}`);
   await drop(page, { 'long.pdf': pdfOf(lines) });
   await chip(page).waitFor();
   const told = /** @type {string[]} */ (await page.evaluate('told'));
-  assert.ok(told.includes('long.pdf: reading page 20 of 40'), told.join());
+  assert.ok(told.includes('long.pdf: reading page 20 of 40Cancel'), told.join());
   await untilTrue(page, "document.querySelector('.attached-note').textContent === ''");
+});
+
+test('Cancel and Escape end the reading of a PDF, and a message that waits for it is not sent', {
+  skip,
+}, async (t) => {
+  // sends the message and calls `cancel` while a page is being read
+  const script = `${slowly}
+    globalThis.cancel = undefined;
+    addEventListener('DOMContentLoaded', () => {
+      const look = () => {
+        const note = document.querySelector('.attached-note');
+        if (!cancel || !note?.textContent.includes('reading page 20')) return;
+        document.getElementById('composer').requestSubmit();
+        cancel(note);
+        cancel = undefined;
+      };
+      new MutationObserver(look).observe(document.body, { childList: true, characterData: true, subtree: true });
+    });`;
+  const page = await openPage(t, { script });
+  const long = pdfOf(Array.from({ length: 60 }, (_, index) => `Line ${index}`));
+  await page.fill('#prompt', 'What is it about?');
+  for (const cancel of [
+    "(note) => note.querySelector('button').click()",
+    "() => dispatchEvent(new KeyboardEvent('keydown', { key: 'Escape' }))",
+  ]) {
+    await page.evaluate(`void (cancel = ${cancel})`);
+    await drop(page, { 'long.pdf': long });
+    await untilTrue(page, "!cancel && document.querySelector('.attached-note').textContent === ''");
+  }
+  assert.equal(await chip(page).count(), 0);
+  assert.equal(await page.inputValue('#prompt'), 'What is it about?');
+  assert.equal(await page.evaluate('asked.length'), 0);
+  await drop(page, { 'short.pdf': pdfOf(['Some text']) });
+  await chip(page).waitFor();
+  await page.press('#prompt', 'Enter');
+  await untilTrue(page, 'asked.length === 1');
+  assert.match(await page.evaluate('asked[0]'), /^short\.pdf:/);
 });
