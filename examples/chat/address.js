@@ -5,7 +5,7 @@ import { showNotice } from './notice.js';
 import { titleOf } from './records.js';
 import { keeper } from './write_queue.js';
 
-/** @typedef {import('./records.js').Conversation} Conversation */
+/** @import { Conversation } from './records.js' */
 
 /** @param {Conversation} about @param {boolean} isEmpty @param {boolean} [isNext] whether the browser's Back returns to the previous conversation */
 export function showAddress({ id, book }, isEmpty, isNext = false) {

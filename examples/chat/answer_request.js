@@ -13,13 +13,9 @@ import { keepSpeed } from './speeds.js';
 import { messagesOfRounds, withCalls } from './tool_calls.js';
 import { isForgotten, saidUntil } from './tree.js';
 
-/** @typedef {import('wick-llm').Engine} Engine */
-/** @typedef {import('wick-llm').ChatUsage} ChatUsage */
-/** @typedef {import('wick-llm').ChatMessage} ChatMessage */
-/** @typedef {import('wick-llm').ChatCompletionChunk} ChatCompletionChunk */
-/** @typedef {import('wick-llm').Timings} Timings */
-/** @typedef {import('./tree.js').Message} Message */
-/** @typedef {import('./records.js').State} State */
+/** @import { ChatCompletionChunk, ChatMessage, ChatUsage, Engine, Timings } from 'wick-llm' */
+/** @import { Message } from './tree.js' */
+/** @import { State } from './records.js' */
 /** How an answer ended. @typedef {{state: State, facts: string}} Ending */
 /** @typedef {{add: (piece: string) => void, think: (piece: string) => void, call: (round: import('./tool_calls.js').Round) => void, finish: () => void}} Writer */
 

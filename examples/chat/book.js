@@ -6,10 +6,8 @@ import { byId } from './dom.js';
 import { readValue } from './local_storage.js';
 import { showNotice } from './notice.js';
 
-/** @typedef {import('wick-llm').ChatMessage} ChatMessage */
-/** @typedef {import('wick-llm').Engine} Engine */
-/** @typedef {import('wick-llm').Session} Session */
-/** @typedef {import('./tree.js').Message} Message */
+/** @import { ChatMessage, Engine, Session } from 'wick-llm' */
+/** @import { Message } from './tree.js' */
 /**
  * A session that has read the book and the conversation up to the end of `path`.
  * @typedef {{session: Session, path: string[]}} Fork

@@ -12,8 +12,7 @@
 import { isOwn, sign } from './book_key.js';
 import { beginsWith } from './file_type.js';
 
-/** @typedef {import('./book_store.js').Book} Book */
-/** @typedef {import('./book_store.js').Reading} Reading */
+/** @import { Book, Reading } from './book_store.js' */
 /**
  * `sha256` is the hash of the digests of its pieces, or empty if the page that wrote it could not
  * compute hashes.

@@ -9,9 +9,8 @@ import { note } from './developer.js';
 import { byId, make } from './dom.js';
 import { showNotice } from './notice.js';
 
-/** @typedef {import('wick-llm').Engine} Engine */
-/** @typedef {import('wick-llm').Session} Session */
-/** @typedef {import('./book_store.js').Reading} Reading */
+/** @import { Engine, Session } from 'wick-llm' */
+/** @import { Reading } from './book_store.js' */
 
 /** Errors after which a state is removed. FULL is not included: the larger context may be chosen again. */
 const useless = ['CORRUPT', 'FORMAT', 'TRUNCATED', 'MISMATCH'];

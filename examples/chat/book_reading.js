@@ -10,9 +10,8 @@ import { formatBytes } from './dom.js';
 import { keepJson, readList } from './local_storage.js';
 import { isFull, offerRoom, withRoom } from './storage_quota.js';
 
-/** @typedef {import('wick-llm').Engine} Engine */
-/** @typedef {import('wick-llm').Session} Session */
-/** @typedef {import('./book_store.js').Kind} Kind */
+/** @import { Engine, Session } from 'wick-llm' */
+/** @import { Kind } from './book_store.js' */
 
 const STEP_TOKENS = 512;
 /** The state is stored at this interval, or less often if storing takes more than a tenth of the time. */

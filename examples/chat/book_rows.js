@@ -2,9 +2,8 @@
 
 import { formatBytes, formatDuration, make, makeButton } from './dom.js';
 
-/** @typedef {import('./book_store.js').Book} Book */
-/** @typedef {import('./book_store.js').Reading} Reading */
-/** @typedef {import('./book_reading.js').BookReading} BookReading */
+/** @import { Book, Reading } from './book_store.js' */
+/** @import { BookReading } from './book_reading.js' */
 /** @typedef {Record<'read' | 'pause' | 'open' | 'remove' | 'save', (book: Book) => unknown>} Actions */
 /**
  * `own` is the part that the current model has read, `others` the parts that other models have read.

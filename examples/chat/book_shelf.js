@@ -32,9 +32,8 @@ import { newId, titleOf } from './records.js';
 import { settings } from './settings.js';
 import { askToPersist, isFull, withRoom } from './storage_quota.js';
 
-/** @typedef {import('wick-llm').Engine} Engine */
-/** @typedef {import('./book_store.js').Book} Book */
-/** @typedef {import('./book_store.js').Kind} Kind */
+/** @import { Engine } from 'wick-llm' */
+/** @import { Book, Kind } from './book_store.js' */
 /** A question about a book, and its answers. @typedef {{text: string, choices: Record<string, () => unknown>}} Asked */
 
 const KIND = 'wick-chat-book-kind';

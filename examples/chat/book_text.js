@@ -3,8 +3,7 @@
 
 import { asBlock } from './blocks.js';
 
-/** @typedef {import('wick-llm').Engine} Engine */
-/** @typedef {import('wick-llm').ChatMessage} ChatMessage */
+/** @import { ChatMessage, Engine } from 'wick-llm' */
 
 /**
  * The tokens that are reserved for questions and answers: this number, or a quarter of the context.

@@ -11,10 +11,8 @@ import { byId } from './dom.js';
 import { introduce } from './introductions.js';
 import { settings, toolsOfPrompt } from './settings.js';
 
-/** @typedef {import('wick-llm').Engine} Engine */
-/** @typedef {import('wick-llm').Session} Session */
-/** @typedef {import('wick-llm').ChatMessage} ChatMessage */
-/** @typedef {import('./tree.js').Message} Message */
+/** @import { ChatMessage, Engine, Session } from 'wick-llm' */
+/** @import { Message } from './tree.js' */
 /**
  * `left` is the number of messages that can be left out, and `start` is the first message that the
  * model would then read.

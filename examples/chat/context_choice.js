@@ -7,8 +7,8 @@ import { readDevice } from './model_header.js';
 import { MEMORY_SHARE_MAX } from './model_verdict.js';
 import { contextWanted } from './settings.js';
 
-/** @typedef {import('wick-llm').Engine} Engine */
-/** @typedef {import('./context_sizes.js').Size} Size */
+/** @import { Engine } from 'wick-llm' */
+/** @import { Size } from './context_sizes.js' */
 
 /**
  * @param {Engine} engine

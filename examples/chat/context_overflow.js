@@ -18,7 +18,7 @@ import { refresh } from './shown_branch.js';
 import { find, isForgotten, shownAfter } from './tree.js';
 import { keeper } from './write_queue.js';
 
-/** @typedef {import('./tree.js').Message} Message */
+/** @import { Message } from './tree.js' */
 
 const GAUGE_MS = 250;
 

@@ -42,12 +42,10 @@ import {
 import { keepAwake } from './wake_lock.js';
 import { keeper } from './write_queue.js';
 
-/** @typedef {import('wick-llm').Engine} Engine */
-/** @typedef {import('./records.js').Conversation} Conversation */
-/** @typedef {import('./records.js').ModelName} ModelName */
-/** @typedef {import('./answer_request.js').Ending} Ending */
-/** @typedef {import('./tree.js').Message} Message */
-/** @typedef {import('./tree.js').Place} Place */
+/** @import { Engine } from 'wick-llm' */
+/** @import { Conversation, ModelName } from './records.js' */
+/** @import { Ending } from './answer_request.js' */
+/** @import { Message, Place } from './tree.js' */
 
 /** The number of answers that are generated side by side. */
 const VARIANTS = 3;

@@ -4,7 +4,7 @@
 import { drawPages } from '../fork/kv_map.js';
 import { byId, formatBytes, make } from './dom.js';
 
-/** @typedef {import('wick-llm').KvStats} KvStats */
+/** @import { KvStats } from 'wick-llm' */
 /** @typedef {[name: string, text: string]} Fact */
 
 const where = {

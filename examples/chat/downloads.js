@@ -7,7 +7,7 @@ import { keptModels, storeNameOf } from './kept_models.js';
 import { keepJson, readList } from './local_storage.js';
 import { keepAwake } from './wake_lock.js';
 
-/** @typedef {import('wick-llm/models').KeepProgress} KeepProgress */
+/** @import { KeepProgress } from 'wick-llm/models' */
 /**
  * `isWanted`: whether it will be used once it is stored, `mmproj`: the URL of its encoders.
  * @typedef {{url: string, name: string, mmproj?: true, isPaused: boolean, isWanted: boolean}}

@@ -16,9 +16,8 @@ import { untilTakenUp } from './saved_visits.js';
 import { settings } from './settings.js';
 import { saidUntil, shownAfter } from './tree.js';
 
-/** @typedef {import('wick-llm').Engine} Engine */
-/** @typedef {import('./tree.js').Message} Message */
-/** @typedef {import('./tree.js').Place} Place */
+/** @import { Engine } from 'wick-llm' */
+/** @import { Message, Place } from './tree.js' */
 /** @typedef {{getBattery?: () => Promise<EventTarget & {charging: boolean}>}} Powered */
 
 const PAUSE_MS = 350;

@@ -10,9 +10,8 @@ import { newId, RECORD_VERSION } from './records.js';
 import { isOpenElsewhere, tab } from './tabs.js';
 import { keeper } from './write_queue.js';
 
-/** @typedef {import('./attachments.js').Medium} Medium */
-/** @typedef {import('./records.js').Conversation} Conversation */
-/** @typedef {import('./records.js').Draft} Draft */
+/** @import { Medium } from './attachments.js' */
+/** @import { Conversation, Draft } from './records.js' */
 
 const promptField = /** @type {HTMLTextAreaElement} */ (byId('prompt'));
 

@@ -6,9 +6,7 @@ import { textIn } from './attachments.js';
 import { replaceSession } from './context.js';
 import { note } from './developer.js';
 
-/** @typedef {import('wick-llm').Engine} Engine */
-/** @typedef {import('wick-llm').Session} Session */
-/** @typedef {import('wick-llm').ChatCompletionChunk} ChatCompletionChunk */
+/** @import { ChatCompletionChunk, Engine, Session } from 'wick-llm' */
 /** @typedef {import('wick-llm').ChatCompletionRequest} Body */
 
 /** The priority: below requests that a user waits for (0), and below work for the next visit. */

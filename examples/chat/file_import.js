@@ -6,7 +6,7 @@ import { keptModels } from './kept_models.js';
 import { showNotice } from './notice.js';
 import { settings } from './settings.js';
 
-/** @typedef {import('./requested_model.js').Wish} Wish */
+/** @import { Wish } from './requested_model.js' */
 
 /** @param {Wish} wish for files @param {(kept: Wish) => void} onKept */
 export async function takeInLater({ file: files = [], mmproj }, onKept) {

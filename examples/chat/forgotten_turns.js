@@ -19,8 +19,8 @@ import { articles } from './shown_branch.js';
 import { allAfter, find, isForgotten, saidUntil, shownAfter } from './tree.js';
 import { keeper } from './write_queue.js';
 
-/** @typedef {import('./records.js').Conversation} Conversation */
-/** @typedef {import('./tree.js').Message} Message */
+/** @import { Conversation } from './records.js' */
+/** @import { Message } from './tree.js' */
 
 /** The priority: below a user's questions, above work for the next visit and for drafts. */
 const PRIORITY = -5;

@@ -6,8 +6,8 @@ import { keepJson, keepValue, readJson } from './local_storage.js';
 import { settings } from './settings.js';
 import { isOpenElsewhere, tab } from './tabs.js';
 
-/** @typedef {import('./records.js').Conversation} Conversation */
-/** @typedef {import('./store.js').Store} Store */
+/** @import { Conversation } from './records.js' */
+/** @import { Store } from './store.js' */
 /**
  * Input of a conversation: typed text, a question, or that a question is forgotten.
  * @typedef {{about: Conversation, draft?: import('./records.js').Draft, question?: import('./records.js').Turn,

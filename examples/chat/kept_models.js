@@ -3,8 +3,7 @@
 
 import { hubNameOf } from './hub.js';
 
-/** @typedef {import('wick-llm/models').ModelStore} ModelStore */
-/** @typedef {import('wick-llm/models').ModelEntry} ModelEntry */
+/** @import { ModelEntry, ModelStore } from 'wick-llm/models' */
 
 /** @type {Promise<ModelStore | undefined> | undefined} */
 let opening;

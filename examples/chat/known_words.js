@@ -4,8 +4,8 @@
 
 import { hasBook } from './book.js';
 
-/** @typedef {import('wick-llm').Engine} Engine */
-/** @typedef {import('./tool_calls.js').Chunk} Chunk */
+/** @import { Engine } from 'wick-llm' */
+/** @import { Chunk } from './tool_calls.js' */
 /** @typedef {typeof import('../models/words.js')} Holding */
 
 /** The model to which the words belong. */

@@ -11,7 +11,7 @@ import { titleOf } from './records.js';
 import { listenToAll } from './tabs.js';
 import { keeper } from './write_queue.js';
 
-/** @typedef {import('./records.js').Conversation} Conversation */
+/** @import { Conversation } from './records.js' */
 
 const SETTLE_MS = 60;
 const KEY = 'wick-chat-list';

@@ -5,7 +5,7 @@
 import { keepJson, keepValue, readJson } from './local_storage.js';
 import { keyOf, modelOf, wishOf } from './requested_model.js';
 
-/** @typedef {import('./requested_model.js').Wish} Wish */
+/** @import { Wish } from './requested_model.js' */
 
 const MARK = 'wick-chat-load';
 

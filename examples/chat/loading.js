@@ -3,7 +3,7 @@
 import { byId, formatBytes, formatDuration } from './dom.js';
 import { keepInView } from './message.js';
 
-/** @typedef {import('wick-llm').Progress} Progress */
+/** @import { Progress } from 'wick-llm' */
 
 /** A bar without a value moves only after this time, because drawing each of its frames slows a quick start. */
 const STILL_MS = 500;

@@ -8,8 +8,8 @@ import { hubNameOf } from './hub.js';
 import { keptModels, listKept, problemOfKept, storeNameOf } from './kept_models.js';
 import { choose, sentence } from './loader.js';
 
-/** @typedef {import('wick-llm/models').ModelEntry} ModelEntry */
-/** @typedef {import('./downloads.js').Download} Download */
+/** @import { ModelEntry } from 'wick-llm/models' */
+/** @import { Download } from './downloads.js' */
 
 const dialog = /** @type {HTMLDialogElement} */ (byId('model-dialog'));
 /** The last message about a model, by its id. @type {Map<string, string>} */

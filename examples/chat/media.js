@@ -18,8 +18,8 @@ import { withRoom } from './storage_quota.js';
 export { dataOf, takeOut } from './media_files.js';
 export { followSetting, hold, tidy } from './media_store.js';
 
-/** @typedef {import('./attachments.js').Medium} Medium */
-/** @typedef {import('wick-llm').Engine} Engine */
+/** @import { Medium } from './attachments.js' */
+/** @import { Engine } from 'wick-llm' */
 
 /** The maximum number per message. */
 const MEDIA_MAX = 20;

@@ -6,8 +6,8 @@ import { readText } from './file_text.js';
 import { contentIn, keepMedium, readMedium } from './media_store.js';
 import { newId } from './records.js';
 
-/** @typedef {import('./attachments.js').Medium} Medium */
-/** @typedef {import('./records.js').Whole} Whole */
+/** @import { Medium } from './attachments.js' */
+/** @import { Whole } from './records.js' */
 
 /** A larger image is reduced to this size, because models do not use more pixels. */
 const PIXELS_MAX = 2 ** 23;

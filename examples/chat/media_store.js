@@ -6,7 +6,7 @@ import { connectionTo } from './connection.js';
 import { keepValue } from './local_storage.js';
 import { settings } from './settings.js';
 
-/** @typedef {import('./attachments.js').Medium} Medium */
+/** @import { Medium } from './attachments.js' */
 /**
  * The bytes are not a Blob, because Safari does not store these in private windows.
  * @typedef {Medium & {bytes: ArrayBuffer, added: number}} Kept

@@ -11,9 +11,8 @@ import { begunAhead } from './draft_answers.js';
 import { toolsOfPrompt } from './settings.js';
 import { allAfter, isForgotten, saidUntil, shownAfter } from './tree.js';
 
-/** @typedef {import('wick-llm').Engine} Engine */
-/** @typedef {import('./tree.js').Message} Message */
-/** @typedef {import('./tree.js').Place} Place */
+/** @import { Engine } from 'wick-llm' */
+/** @import { Message, Place } from './tree.js' */
 /**
  * The pages that belong to a question or an answer: their indexes, in token order. `missing` is the
  * number of pages that the engine does not have and would recompute.

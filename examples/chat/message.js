@@ -3,7 +3,7 @@
 
 import { byId, isSending, make, makeButton } from './dom.js';
 
-/** @typedef {import('./tree.js').Message} Message */
+/** @import { Message } from './tree.js' */
 
 const log = byId('log');
 

@@ -6,8 +6,7 @@ import { isPhone } from './host.js';
 import { keptModels } from './kept_models.js';
 import { activeBytesOf } from './speeds.js';
 
-/** @typedef {import('./model_verdict.js').Facts} Facts */
-/** @typedef {import('./model_verdict.js').Device} Device */
+/** @import { Device, Facts } from './model_verdict.js' */
 
 /**
  * @param {{url: string} | {file: File[]}} source

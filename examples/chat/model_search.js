@@ -12,7 +12,7 @@ import { chat } from './open_chat.js';
 import { specOf } from './specs.js';
 import { keepSpeed, readBytesOf, speedsHere } from './speeds.js';
 
-/** @typedef {import('./model_verdict.js').Verdict} Verdict */
+/** @import { Verdict } from './model_verdict.js' */
 /**
  * `text` is the typed name. `mmproj`: whether its repository has encoders for images or audio.
  * @typedef {{text: string, url: string, fits: Verdict['fits'], mmproj?: boolean}} Judged

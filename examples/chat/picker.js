@@ -10,8 +10,8 @@ import { models, nameOfUrl } from './models.js';
 import { attach, watchPastes } from './pasting.js';
 import { wishFor } from './requested_model.js';
 
-/** @typedef {import('./requested_model.js').Wish} Wish */
-/** @typedef {import('./model_search.js').Judged} Judged */
+/** @import { Wish } from './requested_model.js' */
+/** @import { Judged } from './model_search.js' */
 
 /** The pause after which typing counts as finished. */
 const SETTLE_MS = 400;

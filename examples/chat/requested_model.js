@@ -6,8 +6,8 @@ import { keepJson, readJson } from './local_storage.js';
 import { models } from './models.js';
 import { settings } from './settings.js';
 
-/** @typedef {import('./models.js').ModelChoice} ModelChoice */
-/** @typedef {import('./records.js').ModelName} ModelName */
+/** @import { ModelChoice } from './models.js' */
+/** @import { ModelName } from './records.js' */
 /**
  * A model has a URL, is a user's file, or is in the store (`kept` is its fingerprint). `mmproj` is the file with its encoders,
  * its fingerprint, or true if they are in the repository of the URL.

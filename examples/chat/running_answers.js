@@ -9,10 +9,9 @@ import { showCalls } from './tool_calls.js';
 import { add, toTurn } from './tree.js';
 import { keeper } from './write_queue.js';
 
-/** @typedef {import('./records.js').Conversation} Conversation */
-/** @typedef {import('./records.js').Turn} Turn */
-/** @typedef {import('./answer_request.js').Ending} Ending */
-/** @typedef {import('./tree.js').Message} Message */
+/** @import { Conversation, Turn } from './records.js' */
+/** @import { Ending } from './answer_request.js' */
+/** @import { Message } from './tree.js' */
 
 /** The shortest time between saves of a running answer. */
 const KEEP_MS = 200;

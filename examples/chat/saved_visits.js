@@ -9,8 +9,7 @@ import { fits, keepBytes, readState, removeStates } from './kv_states.js';
 import { settings } from './settings.js';
 import { listenToAll } from './tabs.js';
 
-/** @typedef {import('wick-llm').Engine} Engine */
-/** @typedef {import('wick-llm').ChatMessage} ChatMessage */
+/** @import { ChatMessage, Engine } from 'wick-llm' */
 
 /** The priority: below a user's question, because this work is for later ones. */
 const PRIORITY = -10;

@@ -10,8 +10,7 @@ import { showReasoning } from './reasoning.js';
 import { showCalls } from './tool_calls.js';
 import { isForgotten, saidUntil, shownAfter } from './tree.js';
 
-/** @typedef {import('./tree.js').Message} Message */
-/** @typedef {import('./tree.js').Place} Place */
+/** @import { Message, Place } from './tree.js' */
 
 const log = byId('log');
 

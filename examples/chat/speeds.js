@@ -3,7 +3,7 @@
 
 import { keepJson, readList } from './local_storage.js';
 
-/** @typedef {import('./model_verdict.js').Measured} Measured */
+/** @import { Measured } from './model_verdict.js' */
 
 const SPEEDS = 'wick-chat-speeds';
 const SPEEDS_MAX = 12;

@@ -4,12 +4,9 @@
 
 import { erase, RECORD_VERSION } from './records.js';
 
-/** @typedef {import('./database.js').Database} Database */
-/** @typedef {import('./records.js').Conversation} Conversation */
-/** @typedef {import('./records.js').Turn} Turn */
-/** @typedef {import('./records.js').Draft} Draft */
-/** @typedef {import('./records.js').Whole} Whole */
-/** @typedef {import('./tabs.js').News} News */
+/** @import { Database } from './database.js' */
+/** @import { Conversation, Draft, Turn, Whole } from './records.js' */
+/** @import { News } from './tabs.js' */
 
 const KEPT_AFTER_DELETION_MS = 30 * 24 * 60 * 60 * 1000;
 

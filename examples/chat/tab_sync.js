@@ -8,8 +8,7 @@ import { listen, tab, untilGone } from './tabs.js';
 import { allAfter, find, insert, saidOf } from './tree.js';
 import { keeper } from './write_queue.js';
 
-/** @typedef {import('./tree.js').Message} Message */
-/** @typedef {import('./tree.js').Place} Place */
+/** @import { Message, Place } from './tree.js' */
 
 /** Watches other tabs, whose answers can be continued here once they are closed. */
 export function watchWriters() {

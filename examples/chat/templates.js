@@ -6,7 +6,7 @@ import { byId, make, makeButton } from './dom.js';
 import { keepJson, readJson } from './local_storage.js';
 import { templates } from './template_list.js';
 
-/** @typedef {import('./requested_model.js').Wish} Wish */
+/** @import { Wish } from './requested_model.js' */
 /** @typedef {import('./template_list.js').Template} Template */
 
 const REMEMBERED = 'wick-chat-templates';

@@ -4,8 +4,7 @@
 import { make } from './dom.js';
 import { runTool } from './tools.js';
 
-/** @typedef {import('wick-llm').ChatMessage} ChatMessage */
-/** @typedef {import('wick-llm').ChatCompletionChunk} ChatCompletionChunk */
+/** @import { ChatCompletionChunk, ChatMessage } from 'wick-llm' */
 /**
  * A call has no result until it has been run.
  * @typedef {{id: string, name: string, arguments: string, result?: string}} Call

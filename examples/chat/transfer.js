@@ -7,7 +7,7 @@ import { fenceFor } from './blocks.js';
 import { erase, wholeFrom } from './records.js';
 import { allAfter, fromTurns, isForgotten, shownAfter } from './tree.js';
 
-/** @typedef {import('./records.js').Whole} Whole */
+/** @import { Whole } from './records.js' */
 
 const FORMAT = 'wick-chat';
 const FORMAT_VERSION = 1;

@@ -1,7 +1,7 @@
 // examples/chat/tree.js — a conversation as a tree. Any number of messages can follow a message: edits of a
 // question, or variants of an answer. One of them is shown.
 
-/** @typedef {import('./records.js').Turn} Turn */
+/** @import { Turn } from './records.js' */
 /** The parent of messages: a message, or the beginning. `shown` is an id. @typedef {{children: Message[], shown?: string}} Place */
 /** @typedef {Omit<Turn, 'parent' | 'conversation' | 'version'> & Place & {parent: Place}} Message */
 

@@ -3,7 +3,7 @@
 
 import { messagesOf } from './answer_request.js';
 
-/** @typedef {import('./tree.js').Message} Message */
+/** @import { Message } from './tree.js' */
 
 const SUMMARY_TOKENS = 200;
 const ASKED =

@@ -7,8 +7,8 @@ import { forkBook } from './book.js';
 import { make, makeButton, moveByKeys } from './dom.js';
 import { saidUntil } from './tree.js';
 
-/** @typedef {import('wick-llm').Engine} Engine */
-/** @typedef {import('./tree.js').Message} Message */
+/** @import { Engine } from 'wick-llm' */
+/** @import { Message } from './tree.js' */
 /**
  * `at` is where its text begins, including the space before it.
  * @typedef {{at: number, text: string}} Word

@@ -2,7 +2,7 @@
 // for example on a full disk, stays first in the queue and is retried, so nothing is lost while the
 // page is open.
 
-/** @typedef {import('./store.js').Store} Store */
+/** @import { Store } from './store.js' */
 /** @typedef {(store: Store) => Promise<unknown>} Write */
 /** @typedef {{write: Write, key?: string, settle: () => void}} Queued */
 
