@@ -21,13 +21,14 @@ import {
   removeOldBooks,
 } from './book_store.js';
 import { fingerprintOf, measureBook, partsInWords, partsOf } from './book_text.js';
-import { openNew, state } from './conversation.js';
-import { byId, formatBytes, make, makeButton } from './dom.js';
+import { openNew } from './conversation.js';
+import { byId, formatBytes, make, makeButton, showRows } from './dom.js';
 import { fileNameOf, saveFile } from './file_saver.js';
 import { makeTeller, readText } from './file_text.js';
 import { current } from './loader.js';
 import { keepValue, readValue } from './local_storage.js';
 import { showNotice } from './notice.js';
+import { chat } from './open_chat.js';
 import { newId, titleOf } from './records.js';
 import { settings } from './settings.js';
 import { askToPersist, isFull, withRoom } from './storage_quota.js';
@@ -122,7 +123,7 @@ function drawNow() {
 }
 
 async function drawRows() {
-  const { engine } = state();
+  const { engine } = chat;
   const fingerprint = await fingerprintOf(engine).catch(() => '');
   const { books, readings: kept } = await listBooks();
   const there = books.filter((one) => one.deleted === 0);
@@ -136,13 +137,7 @@ async function drawRows() {
       actions,
     }),
   );
-  const { activeElement } = document;
-  const focused = /** @type {HTMLElement | null} */ (activeElement?.closest('#books li'));
-  const label = activeElement?.textContent;
-  list.replaceChildren(...rows);
-  const again = focused && rows.find((row) => row.dataset.id === focused.dataset.id);
-  const buttons = [...(again?.querySelectorAll('button') ?? [])];
-  (buttons.find((one) => one.textContent === label) ?? buttons[0])?.focus();
+  showRows(list, rows);
   const gone = books.filter((one) => one.deleted > 0);
   deleted.hidden = gone.length === 0;
   deletedList.replaceChildren(...gone.map((book) => goneRow(book, kept)));
@@ -199,7 +194,7 @@ function askTooLong(book, tokens, most, size) {
  */
 async function cutUp(book, most, count) {
   answered(book.id);
-  const { engine } = state();
+  const { engine } = chat;
   const found = await readBook(book.id);
   if (!engine || !found) return;
   const parts = await partsOf(engine, book.title, found.text, most, count);
@@ -215,7 +210,7 @@ async function cutUp(book, most, count) {
 
 /** Reads a book, or reports why it cannot be read. @param {Book} book @param {boolean} [isSure] @returns {Promise<void>} */
 async function read(book, isSure = false) {
-  const { engine } = state();
+  const { engine } = chat;
   if (!engine) return say('No model is loaded yet.');
   if (readings.get(book.id)?.progress.state === 'reading') return;
   answered(book.id);
@@ -290,7 +285,7 @@ async function saveBook(book) {
   const found = await readBook(book.id);
   if (!found) return;
   const { reading, bytes } =
-    (await readState(keyOf(book.id, await fingerprintOf(state().engine)))) ?? {};
+    (await readState(keyOf(book.id, await fingerprintOf(chat.engine)))) ?? {};
   const file = await writeBook(book, found.text, reading && bytes && { reading, bytes });
   await saveFile(`${fileNameOf(titleOf(book.title), 'book')}.wickbook`, file);
   if (!bytes) say('Only its text was exported: this model has not read it.');
@@ -381,7 +376,7 @@ export function show() {
 
 /** Resumes the readings that a reload has ended. */
 export async function goOn() {
-  const { engine } = state();
+  const { engine } = chat;
   const fingerprint = await fingerprintOf(engine);
   const { books } = await listBooks();
   for (const book of books) {

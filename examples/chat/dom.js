@@ -97,6 +97,34 @@ export function moveByKeys(list, [back, on]) {
   });
 }
 
+/** @param {Element | null} control @returns {string | null | undefined} */
+const nameOf = (control) => control?.getAttribute('aria-label') ?? control?.textContent;
+
+/**
+ * Replaces the rows of a list. Rows that look the same stay: a click is lost if its row is replaced while
+ * the button is down. The focus stays on the same control of the same row, or else goes to the row that
+ * takes its place.
+ * @param {HTMLElement} list
+ * @param {HTMLElement[]} items each with its own data-id
+ */
+export function showRows(list, items) {
+  const before = /** @type {HTMLElement[]} */ ([...list.children]);
+  const { activeElement: focused } = document;
+  const index = before.findIndex((row) => row.contains(focused));
+  const controlsOf = (/** @type {HTMLElement | undefined} */ row) =>
+    /** @type {HTMLElement[]} */ ([...(row?.querySelectorAll('a, button') ?? [])]);
+  const at = controlsOf(before[index]).indexOf(/** @type {HTMLElement} */ (focused));
+  const rows = items.map((item) => before.find((row) => row.isEqualNode(item)) ?? item);
+  for (const row of before) if (!rows.includes(row)) row.remove();
+  for (const [place, row] of rows.entries())
+    if (list.children[place] !== row) list.insertBefore(row, list.children[place]);
+  if (index < 0 || list.contains(document.activeElement)) return;
+  const same = rows.find(({ dataset }) => dataset.id === before[index].dataset.id);
+  const controls = controlsOf(same ?? rows[Math.min(index, rows.length - 1)]);
+  const named = controls.find((one) => nameOf(one) === nameOf(focused));
+  (named ?? (same && controls[at]) ?? controls[0])?.focus();
+}
+
 const COPIED_MS = 1500;
 
 /**

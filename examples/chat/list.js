@@ -3,7 +3,7 @@
 
 import { loadMedia, untilHeld } from './attachments.js';
 import { openConversation, openNew, tell } from './conversation.js';
-import { byId, isEnter, make, makeButton, makeSureButton } from './dom.js';
+import { byId, isEnter, make, makeButton, makeSureButton, showRows } from './dom.js';
 import { keepValue, readValue } from './local_storage.js';
 import { hideNotice, showNotice } from './notice.js';
 import { chat } from './open_chat.js';
@@ -192,11 +192,7 @@ function itemOf(conversation, around = '', words = []) {
   const isOpen = unfolded === conversation.id;
   const more = makeButton('⋯', () => {
     unfolded = isOpen ? '' : conversation.id;
-    refresh().then(() => {
-      /** @type {HTMLElement | null} */ (
-        list.querySelector(`[data-id="${conversation.id}"] .more`)
-      )?.focus();
-    });
+    refresh();
   });
   more.className = 'more';
   more.setAttribute('aria-label', `Actions for ${titled(conversation)}`);
@@ -243,18 +239,6 @@ const find = (query) =>
     (error) => void tell(error),
   );
 
-/**
- * Keeps rows that look the same: a click is lost if its row is replaced while the button is down.
- * @param {HTMLElement[]} items
- */
-function place(items) {
-  const before = /** @type {HTMLElement[]} */ ([...list.children]);
-  const rows = items.map((item) => before.find((row) => row.isEqualNode(item)) ?? item);
-  for (const row of before) if (!rows.includes(row)) row.remove();
-  for (const [index, row] of rows.entries())
-    if (list.children[index] !== row) list.insertBefore(row, list.children[index]);
-}
-
 async function refresh() {
   const own = ++round;
   const { conversations, drafts: kept } = await keeper.store.overview();
@@ -275,17 +259,9 @@ async function refresh() {
       })
     : there.sort(byRank).map((one) => itemOf(one));
   if (list.querySelector('input')) return; // a title is being typed
-  const index = [...list.children].findIndex((row) => row.contains(document.activeElement));
-  const focused = /** @type {HTMLElement | undefined} */ (list.children[index])?.dataset.id;
-  const isLink = document.activeElement instanceof HTMLAnchorElement;
-  place(items);
-  const item = focused && list.querySelector(`[data-id="${focused}"]`);
-  if (item && !item.contains(document.activeElement))
-    /** @type {HTMLElement | null} */ (item.querySelector(isLink ? 'a' : '.more'))?.focus();
-  if (focused && !item) {
-    const next = list.children[Math.min(index, list.children.length - 1)]?.querySelector('a');
-    (next ?? byId('close-list')).focus(); // the row was deleted
-  }
+  const hadFocus = list.contains(document.activeElement);
+  showRows(list, items);
+  if (hadFocus && items.length === 0) byId('close-list').focus();
   for (const id of ['export-all', 'delete-all']) byId(id).hidden = there.length === 0;
   byId('list-note').textContent = noteFor(there.length, found?.length);
   drawDeleted();

@@ -1,7 +1,15 @@
 // examples/chat/manager.js — the stored models in the model dialog: their names and sizes, and whether
 // they are undamaged; downloads, which can be paused; and the total storage that is used.
 
-import { byId, formatBytes, formatDuration, make, makeButton, makeSureButton } from './dom.js';
+import {
+  byId,
+  formatBytes,
+  formatDuration,
+  make,
+  makeButton,
+  makeSureButton,
+  showRows,
+} from './dom.js';
 import { download, giveUp, listDownloads, onDownload, pause } from './downloads.js';
 import { isAppleTouch, isSafari } from './host.js';
 import { hubNameOf } from './hub.js';
@@ -36,11 +44,13 @@ function wordsOf({ progress: { received, total }, bytesPerSecond, isPaused, isWa
   return `${share}${speed}${left === undefined ? '' : ` · ${formatDuration(left)} left`}`;
 }
 
-/** @param {string} name @param {string} facts @param {HTMLElement[]} controls */
-function makeItem(name, facts, controls) {
+/** @param {string} id @param {string} name @param {string} facts @param {HTMLElement[]} controls */
+function makeItem(id, name, facts, controls) {
   for (const control of controls) control.ariaLabel = `${control.textContent}: ${name}`;
   const title = make('span', { className: 'name' }, name);
-  return make('li', {}, title, make('small', {}, facts), ...controls);
+  const item = make('li', {}, title, make('small', {}, facts), ...controls);
+  item.dataset.id = id;
+  return item;
 }
 
 /** @param {Download} one @param {ModelEntry | undefined} entry the entry of its stored part */
@@ -53,11 +63,10 @@ function itemOfDownload(one, entry) {
   const toggle = one.isPaused
     ? makeButton('Resume', () => download({ url, name }).catch(() => {}))
     : makeButton('Pause', () => pause(url));
-  const item = makeItem(name, wordsOf(one), [toggle, deleteButton(url)]);
+  const item = makeItem(url, name, wordsOf(one), [toggle, deleteButton(url)]);
   const bar = make('progress', { max: 1, ariaLabel: `Downloaded part of ${name}` });
   if (one.progress.total) bar.value = one.progress.received / one.progress.total;
   item.append(bar);
-  item.dataset.url = url;
   return item;
 }
 
@@ -86,7 +95,7 @@ function itemOf(entry) {
     controls.unshift(makeButton('Resume', () => download({ url, name }).catch(() => {})));
   }
   const words = said.get(id);
-  return makeItem(name, words ? `${facts} · ${words}` : facts, controls);
+  return makeItem(id, name, words ? `${facts} · ${words}` : facts, controls);
 }
 
 /** @param {ModelEntry} entry */
@@ -132,28 +141,17 @@ export async function refresh() {
   const own = ++round;
   const [entries, room] = await Promise.all([listKept(), roomInWords().catch(() => '')]);
   if (own !== round) return; // a newer drawing has begun
-  const list = byId('kept-models');
-  const focused = list.contains(document.activeElement)
-    ? document.activeElement?.getAttribute('aria-label')
-    : undefined;
   const underWay = listDownloads();
   const isOf =
     (/** @type {Download} */ { url }) =>
     (/** @type {ModelEntry} */ { urls }) =>
       urls.includes(url) || urls.includes(hubNameOf(url) ?? '');
   const others = entries.filter((entry) => !underWay.some((one) => isOf(one)(entry)));
-  list.replaceChildren(
+  showRows(byId('kept-models'), [
     ...underWay.map((one) => itemOfDownload(one, entries.find(isOf(one)))),
     ...others.map(itemOf),
-  );
+  ]);
   byId('kept-room').textContent = room;
-  if (focused) {
-    const [, name] = focused.split(': ');
-    const again =
-      list.querySelector(`[aria-label="${CSS.escape(focused)}"]`) ??
-      list.querySelector(`[aria-label$="${CSS.escape(name)}"]`);
-    /** @type {HTMLElement | null} */ (again)?.focus();
-  }
 }
 
 /**
@@ -163,7 +161,7 @@ export async function refresh() {
 function redraw(one) {
   if (!dialog.open) return;
   const line = /** @type {HTMLElement | null} */ (
-    byId('kept-models').querySelector(`[data-url="${CSS.escape(one.url)}"]`)
+    byId('kept-models').querySelector(`[data-id="${CSS.escape(one.url)}"]`)
   );
   const isUnderWay = listDownloads().includes(one) && !one.isPaused;
   const note = line?.querySelector('small');
