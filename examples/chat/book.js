@@ -5,6 +5,7 @@
 import { byId } from './dom.js';
 import { readValue } from './local_storage.js';
 import { showNotice } from './notice.js';
+import { chat } from './open_chat.js';
 
 /** @import { ChatMessage, Engine, Session } from 'wick-llm' */
 /** @import { Message } from './tree.js' */
@@ -116,17 +117,18 @@ export const addBooks = (files) =>
 
 const late = () => showNotice('Book support could not be loaded. Check the network connection.');
 
-/** @param {() => {engine?: Engine, book?: string}} now returns the open book and its engine */
-export function startBooks(now) {
+/** Opens the book of each conversation that is opened. */
+export function startBooks() {
   const follow = () => {
-    const { book, engine } = now();
+    const { engine } = chat;
+    const { book } = chat.about;
     if (book === undefined && !open) return;
     if (book === undefined) return setBook(undefined);
     if (book !== open?.id) setBook(undefined);
     opening = opening
       .then(shelf)
       .then((one) => {
-        const isStill = () => now().book === book && now().engine === engine;
+        const isStill = () => chat.about.book === book && chat.engine === engine;
         return isStill() && one.openBook(book, engine, isStill);
       })
       .catch(late);
@@ -134,7 +136,7 @@ export function startBooks(now) {
   byId('log').addEventListener('conversation', follow);
   byId('log').addEventListener('engine', () => {
     follow();
-    if (now().engine && readValue(READING) !== undefined) shelf().then((one) => one.goOn(), late);
+    if (chat.engine && readValue(READING) !== undefined) shelf().then((one) => one.goOn(), late);
   });
   byId('open-books').addEventListener('click', () => shelf().then((one) => one.show(), late));
 }

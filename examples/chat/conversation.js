@@ -1,27 +1,27 @@
-// examples/chat/conversation.js — the open conversation: its messages, and the answers that are being
-// generated. The model reads a new branch only from the message where it leaves an older one: the rest
-// is in the engine's prefix cache.
+// examples/chat/conversation.js — opens conversations, asks questions and generates the answers. The
+// model reads a new branch only from the message where it leaves an older one: the rest is in the
+// engine's prefix cache.
 
-import { makeCopyIcons, makeIconButton, makeMenu } from './actions.js';
 import { showAddress, tellGone } from './address.js';
 import { Voice } from './announcer.js';
 import { messagesOf, request, splitFacts, write } from './answer_request.js';
 import { attachedMedia, loadMedia, setAttached, unreadMedium, untilHeld } from './attachments.js';
 import { bookReady, hasBook, keepFork } from './book.js';
 import { forgetSession, hideContextNote, isOffered, sessionFor, takeOffer } from './context.js';
-import { hasRoom, readAll, updateGauge } from './context_overflow.js';
+import { hasRoom, updateGauge } from './context_overflow.js';
 import { note, updatePanel } from './developer.js';
-import { byId, hasTouchScreen, make, makeButton, makeSureButton } from './dom.js';
+import { byId, hasTouchScreen, makeButton } from './dom.js';
 import { dropDraft, keepDraft, setPrompt, takeDraft, takeUpDrafts } from './drafts.js';
 import { introduce } from './introductions.js';
-import { enter, enterForgotten, strike, strikeForgotten } from './journal.js';
-import { addArticle, addFooter, editQuestion, keepInView, makeArrows } from './message.js';
+import { enter, strike } from './journal.js';
+import { addArticle, addFooter, keepInView } from './message.js';
+import { openEdit, turnTo } from './message_controls.js';
 import { showNotice } from './notice.js';
 import { chat } from './open_chat.js';
 import { Live } from './progress_line.js';
-import { newConversation, newId, titleOf, wholeFrom } from './records.js';
-import { beginAnswers, endAnswers, keepAnswer, makeWriter, turnOf } from './running_answers.js';
-import { keepState, showConversation, untilTakenUp } from './saved_visits.js';
+import { newConversation, newId, titleOf } from './records.js';
+import { beginAnswers, endAnswers, makeWriter, turnOf } from './running_answers.js';
+import { keepState, untilTakenUp } from './saved_visits.js';
 import { settingsToKeep, useSettings } from './settings.js';
 import { articles, hideAfter, hideAll, refresh, showAfter, showElsewhere } from './shown_branch.js';
 import { readBytesOf } from './speeds.js';
@@ -32,7 +32,6 @@ import {
   allAfter,
   find,
   fromTurns,
-  idOf,
   isForgotten,
   newTree,
   removeLeaf,
@@ -47,17 +46,6 @@ import { keeper } from './write_queue.js';
 /** @import { Ending } from './answer_request.js' */
 /** @import { Message, Place } from './tree.js' */
 
-/** The number of answers that are generated side by side. */
-const VARIANTS = 3;
-
-const UNFINISHED = 'the answer is incomplete';
-const REGENERATE = 'regenerate branching';
-
-/** The number of characters shown of another version's text. */
-const FORK_LETTERS_MAX = 90;
-
-/** The question whose answers are shown side by side. @type {Message | undefined} */
-let compared;
 /** Whether the page is checking that a question fits. */
 let isMeasuring = false;
 /** The question that did not fit the context. */
@@ -65,222 +53,6 @@ let offered = '';
 
 const log = byId('log');
 const promptField = /** @type {HTMLTextAreaElement} */ (byId('prompt'));
-
-// ---- the messages ----
-
-/** Returns whether Continue can resume an answer. @param {Message} message */
-const isOpenEnded = ({ state }) => state !== 'whole';
-
-/** Returns menu items for rare actions on an answer. @param {Message} message @param {Message} question @returns {import('./actions.js').Item[]} */
-const itemsOf = (message, question) => [
-  {
-    name: `${VARIANTS} variants`,
-    hint: 'Write several answers side by side, and continue with one of them.',
-    action: () => answerAnew(question, VARIANTS),
-    className: 'compare',
-  },
-  {
-    name: 'Words',
-    hint: 'Choose another word in the answer, and the model continues from there.',
-    action: () => openWords(message),
-    className: 'open-words',
-  },
-  {
-    name: 'New chat from here',
-    hint: 'Copy the conversation up to this answer, and continue the copy.',
-    action: () => copyUntil(message).catch(tell),
-    className: 'copy-chat',
-  },
-  forgetItem(question),
-];
-
-/** Opens a copy of the conversation that ends with a message. @param {Message} message */
-async function copyUntil(message) {
-  const { about } = chat;
-  const title = `Copy of ${about.title}`;
-  const turns = saidUntil(message).map((one) => ({ ...turnOf(one, about), shown: undefined }));
-  const whole = wholeFrom({ conversation: { ...about, title, isPinned: false }, turns });
-  if (!whole) return;
-  Object.assign(whole.conversation, { changed: Date.now(), book: about.book });
-  await keeper.add((store) => store.takeIn(whole));
-  await openConversation(whole.conversation.id);
-}
-
-/** Draws the buttons of a message. @param {Message} message @param {HTMLElement} article */
-export function addControls(message, article) {
-  const arrows = makeArrows(message, (id, direction) => turnTo(message.parent, id, direction));
-  if (message.role === 'user' && message.forgotten) return addForgotten(message, article, arrows);
-  if (message.role === 'user') {
-    const again = makeButton('Answer again', () => answerAnew(message, 1), 'branching again');
-    const edit = makeIconButton('edit', 'Edit', () => openEdit(message), 'open-edit branching');
-    if (message.isStart)
-      arrows.unshift(makeButton('Read all again', () => readAll(message), 'branching'));
-    const copy = makeCopyIcons(() => message.content);
-    const all = [...arrows, ...copy, edit, ...(message.children.length === 0 ? [again] : [])];
-    const isBeingAnswered = message.children.some(({ state }) => state === 'writing');
-    if (!isBeingAnswered) all.push(...makeMenu([forgetItem(message)]));
-    addFooter(article, '', all);
-    return;
-  }
-  const question = /** @type {Message} */ (message.parent);
-  if (question.forgotten) return;
-  const isElsewhere = message.state === 'writing' && message.writer !== tab;
-  article.querySelector('.body')?.classList.toggle('waiting', isElsewhere);
-  if (isElsewhere) return addFooter(article, 'being written in another tab', arrows);
-  const goOn = makeButton('Continue', () => continueAnswer(message), 'continue branching');
-  const { figures, notes } = splitFacts(message.facts ?? (isOpenEnded(message) ? UNFINISHED : ''));
-  addFooter(article, notes, [
-    ...arrows,
-    ...(isOpenEnded(message) ? [goOn] : []),
-    ...makeCopyIcons(() => message.content),
-    makeIconButton('regenerate', 'Regenerate', () => regenerate(question), REGENERATE),
-    ...makeMenu(itemsOf(message, question), figures),
-  ]);
-  showFork(message, article);
-}
-
-// ---- another word in an answer ----
-
-/** @param {Message} message an answer */
-async function openWords(message) {
-  const words = await import('./words.js').catch((error) => void tell(error));
-  const article = articles.get(message);
-  if (!chat.engine || chat.running || !article) return;
-  await words?.toggleWords(chat.engine, message, article, branchFrom).catch(tell);
-}
-
-/**
- * Forks an answer: continues from a different beginning, and leaves the answer itself unchanged.
- * @param {Message} message
- * @param {number} at where the fork begins
- * @param {string} piece the new text at that position
- * @param {boolean} isEnd whether the fork ends there
- */
-async function branchFrom(message, at, piece, isEnd) {
-  if (chat.running || !chat.engine) return;
-  const question = /** @type {Message} */ (message.parent);
-  const { rounds, reasoning, reasoningMs } = message;
-  compared = undefined;
-  const branch = add(question, {
-    ...{ id: newId(), role: 'assistant', content: message.content.slice(0, at) + piece },
-    ...{ state: isEnd ? 'whole' : 'stopped', created: Date.now(), fork: { of: message.id, at } },
-    ...(rounds && { rounds }),
-    ...(reasoning && { reasoning, ...(reasoningMs !== undefined && { reasoningMs }) }),
-  });
-  keepAnswer(branch, chat.about, true);
-  showAfter(question);
-  if (isEnd)
-    log.dispatchEvent(new CustomEvent('memory')); // the conversation's session belongs to the other version
-  else await continueAnswer(branch);
-}
-
-/**
- * Shows the continuation of the answer from which this one was forked.
- * @param {Message} message
- * @param {HTMLElement} article
- */
-function showFork({ fork, parent }, article) {
-  article.querySelector('.fork')?.remove();
-  const other = fork && parent.children.find(({ id }) => id === fork.of);
-  if (!other) return;
-  const rest = other.content.slice(fork.at).trim();
-  const words = rest.length > FORK_LETTERS_MAX ? `${rest.slice(0, FORK_LETTERS_MAX)}…` : rest;
-  const line = `Version ${parent.children.indexOf(other) + 1} continues here: “${words}” `;
-  const show = makeButton('Show it', () => turnTo(parent, other.id), 'branching');
-  article.append(make('p', { className: 'fork', dir: 'auto' }, line, show));
-}
-
-// ---- text that the model no longer sees ----
-
-/** @param {Message} question @returns {import('./actions.js').Item} */
-const forgetItem = (question) => ({
-  name: 'Forget',
-  hint: 'The model no longer sees this question and its answer.',
-  action: () => forget(question, 'forget'),
-  className: 'forget',
-});
-
-/** @param {Message} question @param {'forget' | 'bringBack' | 'erase'} how */
-async function forget(question, how) {
-  if (chat.running) return;
-  const { id, forgotten = 0 } = question;
-  const isForGood = how === 'erase';
-  const at = { forget: Date.now(), bringBack: 0, erase: forgotten }[how];
-  enterForgotten(id, chat.about, at, isForGood); // the page may be closed before the code has loaded
-  const forgetting = await import('./forgotten_turns.js').catch((error) => void tell(error));
-  if (forgetting && !chat.running) await forgetting[how](question, chat.about, at);
-  else strikeForgotten(id, at, isForGood);
-}
-
-/**
- * Shows a forgotten question as a single line.
- * @param {Message} question
- * @param {HTMLElement} article
- * @param {HTMLElement[]} arrows
- */
-function addForgotten(question, article, arrows) {
-  const answer = shownAfter(question).slice(0, 1);
-  const versions = answer.flatMap((one) =>
-    one.role === 'user' ? [] : makeArrows(one, (id, direction) => turnTo(question, id, direction)),
-  );
-  const back = makeButton('Bring back', () => forget(question, 'bringBack'), 'branching');
-  const erase = makeSureButton('Forget permanently', () => forget(question, 'erase'), 'branching');
-  const isThere = question.content !== '' && [back, erase];
-  addFooter(article, '', [...arrows, ...versions, ...(isThere || [])]);
-}
-
-byId('open-memory').addEventListener('click', async () => {
-  const map = await import('./memory_map.js').catch((error) => void tell(error));
-  await map?.openMemory().catch(tell);
-});
-
-/** Shows the branch of a message. @param {Message} message */
-export function goTo(message) {
-  for (const one of saidUntil(message)) if (one.parent.shown !== one.id) choose(one.parent, one.id);
-  redraw(chat.tree);
-  articles.get(message)?.scrollIntoView({ behavior: 'instant' }); // a smooth one would miss it: old messages get their height on the way
-}
-
-/** Redraws all messages after a place in the tree. @param {Place} place */
-export function redraw(place) {
-  compared = undefined;
-  showAfter(place);
-}
-
-/** @param {Message} message @param {string} [draft] its edited text so far */
-function openEdit(message, draft) {
-  const article = articles.get(message);
-  const field = article?.querySelector('.edit textarea');
-  if (field) return /** @type {HTMLElement} */ (field).focus();
-  if (!article) return;
-  editQuestion(article, message.content, {
-    draft,
-    onInput: (text) => keepDraft(text === message.content ? '' : text, message.id),
-    onClose: () => holdButtons(article),
-    send: (text) => reword(message, text),
-  });
-}
-
-/** @param {Place} parent @param {string} id */
-function choose(parent, id) {
-  parent.shown = id;
-  const at = idOf(parent);
-  if (at) keeper.add((store) => store.changeTurn(at, { shown: id }));
-  else keeper.add((store) => store.changeConversation(chat.about.id, { shown: id }));
-}
-
-/** Shows another version of a message. @param {Place} parent @param {string} id @param {string} [direction] */
-export function turnTo(parent, id, direction = 'next') {
-  if (chat.running) return;
-  choose(parent, id);
-  compared = undefined;
-  showAfter(parent);
-  const index = parent.children.findIndex((one) => one.id === id);
-  const article = articles.get(parent.children[index]);
-  const arrow = article?.querySelector(`[data-direction=${direction}]`);
-  /** @type {HTMLElement | null | undefined} */ (arrow)?.focus();
-  byId('announcer').textContent = `Version ${index + 1} of ${parent.children.length}`;
-}
 
 /** @param {boolean} isBusy */
 function setBusy(isBusy) {
@@ -396,7 +168,6 @@ function showAnswers(question, answers, places) {
     showElsewhere(question);
     return;
   }
-  compared = question; // the user will choose one of the answers
   for (const [index, one] of answers.entries()) {
     const button = makeButton(
       'Use this answer',
@@ -417,23 +188,22 @@ function canAnswer() {
 }
 
 /** @param {Message} question @param {number} count */
-async function answerAnew(question, count) {
+export async function answerAnew(question, count) {
   if (!canAnswer() || !chat.engine) return;
-  compared = undefined;
   hideAfter(question);
   log.focus({ preventScroll: true });
   await answer(chat.engine, question, { count }).catch(tell);
 }
 
 /** @param {Message} question */
-async function regenerate(question) {
+export async function regenerate(question) {
   const hadEngine = chat.engine !== undefined;
   await answerAnew(question, 1);
   if (hadEngine) introduce('variants');
 }
 
 /** @param {Message} message an answer */
-async function continueAnswer(message) {
+export async function continueAnswer(message) {
   if (isMeasuring || !canAnswer()) return;
   isMeasuring = true;
   const isRoom = await hasRoom(saidUntil(message), () => continueAnswer(message));
@@ -475,7 +245,6 @@ async function ask(parent, content, { system, field, isStart, fold, media = [] }
   const turn = turnOf(question, about);
   const isEntered = enter(turn.id, { about: { ...about }, question: turn }); // before the draft's entry is removed
   if (draft) strike(draft);
-  compared = undefined;
   showAfter(parent);
   log.scrollTo({ top: log.scrollHeight, behavior: 'instant' });
   const storing = keeper.add(async (store) => {
@@ -490,7 +259,7 @@ async function ask(parent, content, { system, field, isStart, fold, media = [] }
 }
 
 /** @param {Message} message @param {string} text */
-async function reword(message, text) {
+export async function reword(message, text) {
   const { engine } = chat;
   if (!canAnswer() || !engine) return;
   const question = await ask(message.parent, text, {
@@ -518,8 +287,6 @@ function announce(isNext) {
   forgetSession();
   updateGauge();
   showAddress(about, isEmpty, isNext);
-  // nothing is saved for a conversation without messages
-  showConversation(isEmpty ? undefined : about.id);
   log.dispatchEvent(new CustomEvent('conversation', { detail: about }));
 }
 
@@ -530,7 +297,6 @@ function announce(isNext) {
  */
 function show(about, tree, isCleared) {
   Object.assign(chat, { about, tree });
-  compared = undefined;
   hideAll();
   showAfter(tree);
   log.scrollTo({ top: log.scrollHeight, behavior: 'instant' });
@@ -659,7 +425,8 @@ async function sayNow(text) {
     takeOffer(); // Enter was pressed again
     return true;
   }
-  if (compared) showAfter(compared); // the first answer, unless the user has chosen one
+  const compared = [...articles].findLast(([, article]) => article.querySelector('.columns'));
+  if (compared) showAfter(compared[0].parent); // the first answer, unless the user has chosen one
   const { tree } = chat;
   const path = shownAfter(tree);
   const media = attachedMedia();
@@ -719,12 +486,11 @@ function changeAbout(change) {
   if (tree.children.length > 0) keeper.add((store) => store.changeConversation(about.id, change));
 }
 
-/** The callers that are waiting for the end of the answer. @type {Set<() => void>} */
-const waiting = new Set();
-
 /** @returns {Promise<void>} a promise that settles as soon as nothing is being generated */
 export async function untilAnswered() {
-  while (chat.running) await new Promise((settle) => waiting.add(() => settle(undefined)));
+  const ended = (/** @type {any} */ settle) =>
+    log.addEventListener('ended', settle, { once: true });
+  while (chat.running) await new Promise(ended);
 }
 
 /** Waits until no question is being asked or answered. */
@@ -732,8 +498,7 @@ export const untilQuiet = () => asking.then(untilAnswered);
 
 function endRunning() {
   chat.running = undefined;
-  for (const settle of waiting) settle();
-  waiting.clear();
+  log.dispatchEvent(new CustomEvent('ended'));
 }
 
 /** @returns {string} an empty string if there is none yet */
@@ -744,11 +509,6 @@ export const isAnswering = () => chat.running !== undefined;
 
 /** Stores the changed settings of the open conversation. */
 export const keepSettings = () => changeAbout({ settings: settingsToKeep() });
-
-export const current = () => chat.about;
-
-/** The open conversation, and its model. */
-export const state = () => ({ ...chat, isRunning: isAnswering() });
 
 export function stop() {
   chat.running?.abort();

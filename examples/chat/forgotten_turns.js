@@ -6,16 +6,17 @@
 import { messagesOf } from './answer_request.js';
 import { loadMedia, wasUsed } from './attachments.js';
 import { forkBook, hasBook, keepFork } from './book.js';
-import { current, redraw, state, untilAnswered } from './conversation.js';
+import { untilAnswered } from './conversation.js';
 import { note } from './developer.js';
 import { byId } from './dom.js';
 import { enterForgotten, strikeForgotten } from './journal.js';
 import { removeStates } from './kv_states.js';
 import { showNotice } from './notice.js';
+import { chat } from './open_chat.js';
 import { erase as eraseTurn, titleOf } from './records.js';
 import { keepState } from './saved_visits.js';
 import { toolsOfPrompt } from './settings.js';
-import { articles } from './shown_branch.js';
+import { articles, showAfter } from './shown_branch.js';
 import { allAfter, find, isForgotten, saidUntil, shownAfter } from './tree.js';
 import { keeper } from './write_queue.js';
 
@@ -35,7 +36,7 @@ async function readAgain(about) {
   reading?.abort();
   const own = new AbortController();
   reading = own;
-  const { engine, tree } = state();
+  const { engine, tree } = chat;
   const path = shownAfter(tree);
   const messages = messagesOf(path);
   if (!engine || !messages.some(({ role }) => role === 'user')) return note('Forgotten', '');
@@ -49,7 +50,7 @@ async function readAgain(about) {
   });
   const { prompt_tokens: all, prompt_tokens_details: details } = usage;
   note('Forgotten', `${all - details.cached_tokens} of ${all} tokens were recomputed`);
-  const isStill = tree === state().tree && !own.signal.aborted;
+  const isStill = tree === chat.tree && !own.signal.aborted;
   if (isStill && session) keepFork(session, path);
   else session?.close().catch(() => {}); // already closed with the engine
   if (isStill && !hasBook()) keepState(engine, about.id, messages);
@@ -70,14 +71,13 @@ function retitle(about, gone, left) {
 
 /** @param {Conversation} about @param {Message} question */
 async function change(about, question) {
-  const { tree } = state();
-  if (!find(tree, question.id)) return; // another conversation is open
-  redraw(question.parent);
+  if (!find(chat.tree, question.id)) return; // another conversation is open
+  showAfter(question.parent);
   articles.get(question)?.querySelector('button')?.focus();
   log.dispatchEvent(new CustomEvent('memory'));
   await removeStates(about.id).catch(() => {}); // no storage is available
   await untilAnswered(); // a new question reads it, and a running answer is not complete yet
-  if (!find(state().tree, question.id)) return;
+  if (!find(chat.tree, question.id)) return;
   await readAgain(about).catch((error) => {
     note('Forgotten', error?.name === 'AbortError' ? '' : `the rest is read later: ${error}`);
   });
@@ -95,8 +95,8 @@ function dropFolds(question) {
 /** @param {Message} meant @param {Conversation} known @param {number} at when it was forgotten; 0 restores it */
 async function mark(meant, known, at) {
   // the conversation may have been reopened
-  const question = find(state().tree, meant.id) ?? meant;
-  const about = current().id === known.id ? current() : known;
+  const question = find(chat.tree, meant.id) ?? meant;
+  const about = chat.about.id === known.id ? chat.about : known;
   const [{ parent: tree }] = saidUntil(question);
   const first = () => allAfter(tree).find((one) => one.role === 'user' && !isForgotten(one));
   const before = first()?.content ?? '';
@@ -113,9 +113,7 @@ async function mark(meant, known, at) {
 
 /** @param {Message} question @param {Conversation} about @param {number} at the time */
 export async function forget(question, about, at) {
-  const isOnly = !shownAfter(state().tree).some(
-    (one) => one !== question && one.parent !== question,
-  );
+  const isOnly = !shownAfter(chat.tree).some((one) => one !== question && one.parent !== question);
   showNotice(
     `Forgotten.${isOnly ? '' : ' The rest is being read again.'}`,
     () => question.forgotten && bringBack(question, about),
@@ -138,7 +136,7 @@ export async function erase(question, about, at) {
   for (const one of [question, ...question.children]) {
     if (one === question || one.role === 'assistant') eraseTurn(one);
   }
-  redraw(question.parent);
+  showAfter(question.parent);
   log.focus({ preventScroll: true });
   await keeper.add(async (store) => {
     await store.erase(about.id, ({ id }) => id === question.id);

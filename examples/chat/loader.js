@@ -29,7 +29,6 @@ import { showNotice } from './notice.js';
 import { keepPage } from './offline.js';
 import { chat } from './open_chat.js';
 import { builtIn, isSame, modelOf, rememberModel, temperatureOf } from './requested_model.js';
-import { useStates } from './saved_visits.js';
 import { contextWanted, settings } from './settings.js';
 import { askToPersist, makeRoom, offerRoom } from './storage_quota.js';
 
@@ -476,7 +475,6 @@ async function begin(made, wish, template) {
   rememberModel(wish);
   byId('model-name').textContent = wish.name;
   setReady(true, wish.isBuiltIn);
-  useStates(made);
   setTimeout(keepPage, KEEP_MS);
   // a question that was waiting is answered first
   conversation

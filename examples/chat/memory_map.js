@@ -5,9 +5,10 @@
 import { drawPages } from '../fork/kv_map.js';
 import { messagesOf } from './answer_request.js';
 import { untilHeld } from './attachments.js';
-import { goTo, state } from './conversation.js';
 import { byId, formatBytes, make, moveByKeys } from './dom.js';
 import { begunAhead } from './draft_answers.js';
+import { goTo } from './message_controls.js';
+import { chat } from './open_chat.js';
 import { toolsOfPrompt } from './settings.js';
 import { allAfter, isForgotten, saidUntil, shownAfter } from './tree.js';
 
@@ -207,7 +208,7 @@ function itemOf(line, isShared) {
   for (const name of ['focus', 'pointerenter']) item.addEventListener(name, () => point(line));
   item.addEventListener('pointerleave', () => point(undefined));
   item.addEventListener('click', () => {
-    if (!line.message || state().isRunning) return;
+    if (!line.message || chat.running) return;
     dialog.close();
     goTo(line.message);
   });
@@ -220,7 +221,7 @@ let round = 0;
 
 async function draw() {
   const own = ++round;
-  const { engine, tree } = state();
+  const { engine, tree } = chat;
   if (!engine) return;
   const all = allAfter(tree);
   const { pageTokens, pageBytes } = await engine.kvStats();

@@ -31,6 +31,7 @@ import {
 import { hideProblem, showProblem } from './loading.js';
 import { nameOfUrl } from './models.js';
 import { hideNotice, showNotice } from './notice.js';
+import { chat } from './open_chat.js';
 import { followSetting, isNothingStored, openStore } from './open_store.js';
 import { startPageMenu } from './page_menu.js';
 import { stopAttaching, untilAttached } from './pasting.js';
@@ -93,7 +94,7 @@ function sendLater(text) {
   const { isLoading, wished } = current();
   if (wished && !isLoading)
     return showNotice('No model is loaded.', () => byId('choose-model').click(), 'Choose a model');
-  const { id } = conversation.current();
+  const { id } = chat.about;
   const waiting = new AbortController();
   endWaiting = () => waiting.abort();
   const end = () => {
@@ -103,7 +104,7 @@ function sendLater(text) {
   const onEngine = () => {
     if (!current().engine) return;
     end();
-    if (conversation.current().id === id) send(promptField.value);
+    if (chat.about.id === id) send(promptField.value);
   };
   byId('log').addEventListener('engine', onEngine, { signal: waiting.signal });
   const words = 'Your message will be answered when the model is ready.';
@@ -113,9 +114,9 @@ function sendLater(text) {
 
 byId('composer').addEventListener('submit', async (event) => {
   event.preventDefault();
-  const { id } = conversation.current();
+  const { id } = chat.about;
   if (!(await untilAttached(id))) return; // a file that is being read belongs to the message
-  if (conversation.isAnswering() || conversation.current().id !== id) return; // keeps the typed text
+  if (conversation.isAnswering() || chat.about.id !== id) return; // keeps the typed text
   if (current().engine) send(promptField.value);
   else sendLater(promptField.value);
 });
@@ -184,7 +185,7 @@ for (const name of new Set(known.flatMap(({ group }) => group ?? []))) {
 
 byId('settings-dialog').addEventListener('close', () => {
   conversation.keepSettings();
-  followSetting(conversation.current().id).catch(tell);
+  followSetting(chat.about.id).catch(tell);
   if (!settings.remember) forget();
   updateAhead();
   followContext().catch(tell);
@@ -217,7 +218,7 @@ function offer(wish) {
 
 /** Loads the model of a conversation that was opened. */
 async function wantModel() {
-  const about = conversation.current();
+  const about = chat.about;
   const { engine, loaded, wished, isLoading } = current();
   const wish = about.model && wishOf(about.model);
   if (about.model && !wish && about.model.name !== loaded?.name)
@@ -229,7 +230,7 @@ async function wantModel() {
   if (isThere) return isLoading ? leaveInBackground() : undefined;
   if (!wished || isSame(wish, wished)) return undefined;
   if (!(await isHere(wish))) return offer(wish);
-  return about === conversation.current() ? choose(wish) : undefined;
+  return about === chat.about ? choose(wish) : undefined;
 }
 
 byId('log').addEventListener(
@@ -275,7 +276,7 @@ function readLink() {
 async function loadFirst() {
   const asked = readLink();
   const underWay = takeUpDownloads();
-  const named = asked ?? wishOf(conversation.current().model ?? lastModel());
+  const named = asked ?? wishOf(chat.about.model ?? lastModel());
   const dead = await findDeadLoad();
   const wouldDie = dead && named && isSame(dead, named);
   if (dead && !wouldDie) clearLoadMark(); // otherwise it would not be loaded at the next start either
@@ -304,7 +305,7 @@ startAhead({
   say: send,
   known: (said) => (current().loaded?.isBuiltIn ? followingFrom(said) : undefined),
 });
-startBooks(() => ({ engine: conversation.state().engine, book: conversation.current().book }));
+startBooks();
 startPicker();
 const openShortcuts = () => import('./shortcuts.js').then((one) => one.showShortcuts());
 byId('open-shortcuts').addEventListener('click', openShortcuts);

@@ -4,8 +4,9 @@
 
 import { WickError } from 'wick-llm';
 import { note } from './developer.js';
-import { formatBytes } from './dom.js';
+import { byId, formatBytes } from './dom.js';
 import { fits, keepBytes, readState, removeStates } from './kv_states.js';
+import { chat } from './open_chat.js';
 import { settings } from './settings.js';
 import { listenToAll } from './tabs.js';
 
@@ -29,10 +30,6 @@ function inWords(error) {
 const read = new WeakMap();
 /** The session that is being resumed. */
 let taking = Promise.resolve();
-/** @type {Engine | undefined} */
-let engine;
-/** @type {string | undefined} */
-let conversation;
 
 /**
  * Adds the pages of a restored session to the prefix cache: the engine adds them as a prompt prefix
@@ -60,10 +57,11 @@ async function takeUp(own, id) {
 }
 
 function takeUpSoon() {
-  const [own, id] = [engine, conversation];
+  const { engine: own, tree } = chat;
+  const { id } = chat.about;
   if (!own) return;
   if (!settings.remember) return note('Last visit', 'not saved');
-  if (id === undefined) return note('Last visit', 'none');
+  if (tree.children.length === 0) return note('Last visit', 'none');
   const known = read.get(own) ?? new Set();
   read.set(own, known);
   if (known.has(id)) return;
@@ -72,18 +70,6 @@ function takeUpSoon() {
     .then(() => takeUp(own, id))
     .catch(inWords)
     .then((words) => void (words && note('Last visit', words)));
-}
-
-/** @param {Engine} own the current engine */
-export function useStates(own) {
-  engine = own;
-  takeUpSoon();
-}
-
-/** @param {string | undefined} id of the open conversation, if it can have a saved state */
-export function showConversation(id) {
-  conversation = id;
-  takeUpSoon();
 }
 
 /**
@@ -156,6 +142,7 @@ export async function forget() {
   note('Next visit', 'nothing is saved');
 }
 
+for (const name of ['engine', 'conversation']) byId('log').addEventListener(name, takeUpSoon);
 listenToAll(({ kind, conversation: id }) => {
   if (kind === 'gone') removeStates(id).catch(() => {});
 });

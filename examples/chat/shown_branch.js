@@ -2,10 +2,11 @@
 // and the later turns of other branches, which stay visible.
 
 import { showMedia } from './attachments.js';
-import { addControls, holdButtons, turnTo } from './conversation.js';
+import { holdButtons } from './conversation.js';
 import { byId, make } from './dom.js';
 import { renderMarkdown } from './markdown.js';
 import { addArticle, addElsewhere } from './message.js';
+import { addControls, turnTo } from './message_controls.js';
 import { showReasoning } from './reasoning.js';
 import { showCalls } from './tool_calls.js';
 import { isForgotten, saidUntil, shownAfter } from './tree.js';
