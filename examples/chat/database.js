@@ -6,22 +6,14 @@ import { connectionTo } from './connection.js';
 /** The version of the database's stores and indices. Records have their own versions (records.js). */
 const SCHEMA_VERSION = 1;
 
-/** @typedef {'conversations' | 'turns' | 'drafts'} StoreName */
-/**
- * The records within a transaction. `of` returns the turns or drafts of one conversation.
- * @typedef {{get: (store: StoreName, id: string) => Promise<any>, all: (store: StoreName) => Promise<any[]>,
- *   of: (store: 'turns' | 'drafts', conversation: string) => Promise<any[]>,
- *   put: (store: StoreName, record: any) => Promise<unknown>,
- *   delete: (store: StoreName, id: string) => Promise<unknown>}} Rows
- */
+/** @import { Work } from './connection.js' */
 /**
  * `isStrict`: the transaction ends when the records are on disk, not when the browser has received
  * them.
  * @typedef {{kind: 'indexeddb' | 'memory', close: () => Promise<void>,
- *   run: <T>(mode: 'readonly' | 'readwrite', work: (rows: Rows) => Promise<T>, isStrict?: boolean) => Promise<T>}} Database
+ *   run: <T>(mode: 'readonly' | 'readwrite', work: Work<T>, isStrict?: boolean) => Promise<T>}} Database
  */
 
-/** @type {StoreName[]} */
 const stores = ['conversations', 'turns', 'drafts'];
 
 /** @param {import('idb').IDBPDatabase} db */
@@ -41,28 +33,30 @@ export async function openDatabase(name) {
   await connection.open();
   return {
     kind: 'indexeddb',
-    run: (mode, work, isStrict) =>
-      connection.run(
-        stores,
-        mode,
-        (store) =>
-          work({
-            get: (name, id) => store(name).get(id),
-            all: (name) => store(name).getAll(),
-            of: (name, conversation) => store(name).index('conversation').getAll(conversation),
-            put: (name, record) => store(name).put(record),
-            delete: (name, id) => store(name).delete(id),
-          }),
-        isStrict,
-      ),
+    run: (mode, work, isStrict) => connection.run(stores, mode, work, isStrict),
     close: () => connection.close(),
   };
 }
 
+/**
+ * The part of an object store that is used here.
+ * @param {Map<string, any>} records
+ */
+const storeOf = (records) => ({
+  get: async (/** @type {string} */ id) => structuredClone(records.get(id)),
+  getAll: async () => structuredClone([...records.values()]),
+  index: () => ({
+    getAll: async (/** @type {string} */ conversation) =>
+      structuredClone([...records.values()].filter((one) => one.conversation === conversation)),
+  }),
+  put: async (/** @type {any} */ record) => records.set(record.id, structuredClone(record)),
+  delete: async (/** @type {string} */ id) => records.delete(id),
+});
+
 /** @returns {Database} a database that exists until the page is closed */
 export function openMemory() {
-  /** @type {Record<StoreName, Map<string, any>>} */
-  let kept = { conversations: new Map(), turns: new Map(), drafts: new Map() };
+  /** The records of each store. @type {Map<string, Map<string, any>>} */
+  let kept = new Map(stores.map((name) => [name, new Map()]));
   /**
    * Settles after the last transaction, so that only one runs at a time.
    * @type {Promise<unknown>}
@@ -72,19 +66,10 @@ export function openMemory() {
     kind: 'memory',
     run(_, work) {
       const own = last.then(async () => {
-        const copies = /** @type {typeof kept} */ (
-          Object.fromEntries(stores.map((name) => [name, new Map(kept[name])]))
+        const copies = new Map(stores.map((name) => [name, new Map(kept.get(name))]));
+        const result = await work(
+          (name) => /** @type {any} */ (storeOf(copies.get(name) ?? new Map())),
         );
-        const result = await work({
-          get: async (store, id) => structuredClone(copies[store].get(id)),
-          all: async (store) => structuredClone([...copies[store].values()]),
-          of: async (store, conversation) =>
-            structuredClone(
-              [...copies[store].values()].filter((one) => one.conversation === conversation),
-            ),
-          put: async (store, record) => copies[store].set(record.id, structuredClone(record)),
-          delete: async (store, id) => copies[store].delete(id),
-        });
         kept = copies;
         return result;
       });

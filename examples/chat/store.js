@@ -13,6 +13,11 @@ const KEPT_AFTER_DELETION_MS = 30 * 24 * 60 * 60 * 1000;
 /** @param {{version?: number} | undefined} record @returns {boolean} */
 const isKnown = (record) => record !== undefined && (record.version ?? 0) <= RECORD_VERSION;
 
+/** @typedef {Parameters<import('./connection.js').Work<unknown>>[0]} Rows the object stores, by name */
+
+/** @param {Rows} rows @param {'turns' | 'drafts'} name @param {string} conversation @returns {Promise<any[]>} */
+const of = (rows, name, conversation) => rows(name).index('conversation').getAll(conversation);
+
 /** @param {{created: number}} a @param {{created: number}} b */
 const byTime = (a, b) => a.created - b.created;
 
@@ -38,46 +43,46 @@ export class Store {
 
   /** @returns {Promise<Conversation[]>} all conversations, including deleted ones */
   async list() {
-    const all = await this.#database.run('readonly', (rows) => rows.all('conversations'));
+    const all = await this.#database.run('readonly', (rows) => rows('conversations').getAll());
     return all.filter(isKnown);
   }
 
   /** @returns {Promise<{conversations: Conversation[], drafts: Draft[]}>} the list's entries */
   async overview() {
     return this.#database.run('readonly', async (rows) => ({
-      conversations: (await rows.all('conversations')).filter(isKnown),
-      drafts: (await rows.all('drafts')).filter(isKnown),
+      conversations: (await rows('conversations').getAll()).filter(isKnown),
+      drafts: (await rows('drafts').getAll()).filter(isKnown),
     }));
   }
 
   /** @param {string} id @returns {Promise<(Whole & {drafts: Draft[]}) | undefined>} */
   async open(id) {
     return this.#database.run('readonly', async (rows) => {
-      const conversation = await rows.get('conversations', id);
+      const conversation = await rows('conversations').get(id);
       if (!isKnown(conversation)) return undefined;
-      const turns = (await rows.of('turns', id)).filter(isKnown).sort(byTime);
-      const drafts = (await rows.of('drafts', id)).filter(isKnown);
+      const turns = (await of(rows, 'turns', id)).filter(isKnown).sort(byTime);
+      const drafts = (await of(rows, 'drafts', id)).filter(isKnown);
       return { conversation, turns, drafts };
     });
   }
 
   /** @param {string} id @returns {Promise<Turn | undefined>} */
   async turn(id) {
-    const turn = await this.#database.run('readonly', (rows) => rows.get('turns', id));
+    const turn = await this.#database.run('readonly', (rows) => rows('turns').get(id));
     return isKnown(turn) ? turn : undefined;
   }
 
   /** @param {string} id @returns {Promise<Draft | undefined>} */
   async draft(id) {
-    return this.#database.run('readonly', (rows) => rows.get('drafts', id));
+    return this.#database.run('readonly', (rows) => rows('drafts').get(id));
   }
 
   /** @returns {Promise<{conversations: Conversation[], turns: Turn[], drafts: Draft[]}>} all records */
   async everything() {
     return this.#database.run('readonly', async (rows) => ({
-      conversations: (await rows.all('conversations')).filter(isKnown),
-      turns: (await rows.all('turns')).filter(isKnown).sort(byTime),
-      drafts: (await rows.all('drafts')).filter(isKnown),
+      conversations: (await rows('conversations').getAll()).filter(isKnown),
+      turns: (await rows('turns').getAll()).filter(isKnown).sort(byTime),
+      drafts: (await rows('drafts').getAll()).filter(isKnown),
     }));
   }
 
@@ -94,20 +99,20 @@ export class Store {
     await this.#database.run(
       'readwrite',
       async (rows) => {
-        const kept = await rows.get('conversations', conversation.id);
+        const kept = await rows('conversations').get(conversation.id);
         const { parent } = question;
-        const isThere = kept && (parent === '' || (await rows.get('turns', parent)));
-        for (const turn of isThere ? [] : known) await rows.put('turns', turn);
-        await rows.put('turns', question);
+        const isThere = kept && (parent === '' || (await rows('turns').get(parent)));
+        for (const turn of isThere ? [] : known) await rows('turns').put(turn);
+        await rows('turns').put(question);
         await this.#showAfter(rows, question);
         const { id, title, model, settings } = conversation;
-        await rows.put('conversations', {
+        await rows('conversations').put({
           ...(kept ?? conversation),
           ...(!kept?.title && { title }),
           ...(question.parent === '' && { shown: question.id }),
           ...{ id, model, settings, deleted: 0, changed: Date.now() },
         });
-        if (draft) await rows.delete('drafts', draft);
+        if (draft) await rows('drafts').delete(draft);
       },
       true,
     );
@@ -116,13 +121,13 @@ export class Store {
   }
 
   /**
-   * @param {import('./database.js').Rows} rows
+   * @param {Rows} rows
    * @param {Turn} turn to show after its parent
    */
   async #showAfter(rows, turn) {
     if (turn.parent === '') return;
-    const parent = await rows.get('turns', turn.parent);
-    if (parent) await rows.put('turns', { ...parent, shown: turn.id });
+    const parent = await rows('turns').get(turn.parent);
+    if (parent) await rows('turns').put({ ...parent, shown: turn.id });
   }
 
   /** @param {Turn} turn an answer, as far as it has arrived; `shown` is unchanged @param {boolean} [isEnd] */
@@ -130,13 +135,13 @@ export class Store {
     await this.#database.run(
       'readwrite',
       async (rows) => {
-        const conversation = await rows.get('conversations', turn.conversation);
+        const conversation = await rows('conversations').get(turn.conversation);
         if (!conversation) return; // another tab has deleted it permanently
-        const kept = await rows.get('turns', turn.id);
-        await rows.put('turns', { ...turn, ...(kept?.shown && { shown: kept.shown }) });
+        const kept = await rows('turns').get(turn.id);
+        await rows('turns').put({ ...turn, ...(kept?.shown && { shown: kept.shown }) });
         if (!kept) await this.#showAfter(rows, turn);
         if (isEnd) {
-          await rows.put('conversations', { ...conversation, changed: Date.now() });
+          await rows('conversations').put({ ...conversation, changed: Date.now() });
         }
       },
       isEnd,
@@ -148,8 +153,8 @@ export class Store {
   /** @param {string} id @param {Partial<Turn>} change */
   async changeTurn(id, change) {
     const conversation = await this.#database.run('readwrite', async (rows) => {
-      const kept = await rows.get('turns', id);
-      if (isKnown(kept)) await rows.put('turns', { ...kept, ...change });
+      const kept = await rows('turns').get(id);
+      if (isKnown(kept)) await rows('turns').put({ ...kept, ...change });
       return kept?.conversation;
     });
     if (conversation) this.#tell({ kind: 'turn', conversation, id });
@@ -164,13 +169,13 @@ export class Store {
     /** @type {string[]} */
     const changed = [];
     await this.#database.run('readwrite', async (rows) => {
-      const turns = (await rows.of('turns', conversation)).filter(isKnown);
+      const turns = (await of(rows, 'turns', conversation)).filter(isKnown);
       const meant = turns.filter((one) => one.role === 'user' && one.forgotten && isMeant(one));
       const ids = new Set(meant.map(({ id }) => id));
       for (const one of turns) {
         const isAnswer = one.role === 'assistant' && ids.has(one.parent);
         if (!isAnswer && !ids.has(one.id)) continue;
-        await rows.put('turns', erase(one));
+        await rows('turns').put(erase(one));
         changed.push(one.id);
       }
     });
@@ -180,8 +185,8 @@ export class Store {
   /** @param {string} id @param {Partial<Conversation>} change */
   async changeConversation(id, change) {
     await this.#database.run('readwrite', async (rows) => {
-      const kept = await rows.get('conversations', id);
-      if (isKnown(kept)) await rows.put('conversations', { ...kept, ...change });
+      const kept = await rows('conversations').get(id);
+      if (isKnown(kept)) await rows('conversations').put({ ...kept, ...change });
     });
     this.#tell({ kind: 'conversation', conversation: id });
   }
@@ -197,16 +202,16 @@ export class Store {
   async keepDraft(conversation, draft) {
     const { id } = conversation;
     const isNews = await this.#database.run('readwrite', async (rows) => {
-      const kept = await rows.get('conversations', id);
+      const kept = await rows('conversations').get(id);
       if (draft.text !== '' || draft.media) {
-        if (!kept) await rows.put('conversations', conversation);
-        await rows.put('drafts', draft);
+        if (!kept) await rows('conversations').put(conversation);
+        await rows('drafts').put(draft);
         return !kept;
       }
-      await rows.delete('drafts', draft.id);
+      await rows('drafts').delete(draft.id);
       const isEmpty =
-        (await rows.of('turns', id)).length === 0 && (await rows.of('drafts', id)).length === 0;
-      if (kept && isEmpty) await rows.delete('conversations', id);
+        (await of(rows, 'turns', id)).length === 0 && (await of(rows, 'drafts', id)).length === 0;
+      if (kept && isEmpty) await rows('conversations').delete(id);
       return kept && isEmpty;
     });
     if (isNews) this.#tell({ kind: 'conversation', conversation: id });
@@ -219,8 +224,8 @@ export class Store {
    */
   async adoptDraft(draft, own) {
     await this.#database.run('readwrite', async (rows) => {
-      await rows.put('drafts', own);
-      await rows.delete('drafts', draft.id);
+      await rows('drafts').put(own);
+      await rows('drafts').delete(draft.id);
     });
   }
 
@@ -231,9 +236,9 @@ export class Store {
     const isNew = await this.#database.run(
       'readwrite',
       async (rows) => {
-        if (await rows.get('conversations', conversation.id)) return false;
-        await rows.put('conversations', conversation);
-        for (const turn of turns) await rows.put('turns', turn);
+        if (await rows('conversations').get(conversation.id)) return false;
+        await rows('conversations').put(conversation);
+        for (const turn of turns) await rows('turns').put(turn);
         return true;
       },
       true,
@@ -247,9 +252,9 @@ export class Store {
     await this.#database.run('readwrite', async (rows) => {
       for (const id of ids) {
         for (const store of /** @type {const} */ (['turns', 'drafts'])) {
-          for (const record of await rows.of(store, id)) await rows.delete(store, record.id);
+          for (const record of await of(rows, store, id)) await rows(store).delete(record.id);
         }
-        await rows.delete('conversations', id);
+        await rows('conversations').delete(id);
       }
     });
     for (const id of ids) this.#tell({ kind: 'gone', conversation: id });

@@ -147,7 +147,7 @@ for (const [kind, open] of Object.entries({
       await store.ask(about, turnOf(about));
       await assert.rejects(
         database.run('readwrite', async (rows) => {
-          await rows.delete('conversations', about.id);
+          await rows('conversations').delete(about.id);
           throw new Error('no');
         }),
         /no/,
@@ -189,8 +189,8 @@ test('records of a newer version are not changed', async () => {
   const newer = turnOf(about, { version: RECORD_VERSION + 1 });
   await store.ask(about, turnOf(about));
   await database.run('readwrite', async (rows) => {
-    await rows.put('turns', newer);
-    await rows.put('conversations', newConversation({ id: 'new', version: RECORD_VERSION + 1 }));
+    await rows('turns').put(newer);
+    await rows('conversations').put(newConversation({ id: 'new', version: RECORD_VERSION + 1 }));
   });
   assert.deepEqual(
     (await store.list()).map(({ id }) => id),
@@ -202,8 +202,8 @@ test('records of a newer version are not changed', async () => {
   await store.changeTurn(newer.id, { content: 'overwritten' });
   await store.changeConversation('new', { title: 'overwritten' });
   const kept = await database.run('readonly', async (rows) => [
-    await rows.get('turns', newer.id),
-    await rows.get('conversations', 'new'),
+    await rows('turns').get(newer.id),
+    await rows('conversations').get('new'),
   ]);
   assert.deepEqual([kept[0].content, kept[1].title], ['Question', '']);
   await store.close();
