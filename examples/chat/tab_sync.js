@@ -29,52 +29,45 @@ function refreshQuestion(place) {
   if ('role' in place && place.role === 'user') refresh(/** @type {Message} */ (place));
 }
 
+/** What another tab may have removed from a turn. */
+const NONE = Object.fromEntries(
+  ['facts', 'writer', 'isStart', 'fold', 'media', 'forgotten'].map((name) => [name, undefined]),
+);
+
 /** @param {string} id of a turn in the open conversation */
 async function mergeTurn(id) {
-  const { about, tree } = chat;
+  const { tree } = chat;
+  const known = find(tree, id);
+  if (!known) return mergeNew();
   const turn = await keeper.store.turn(id).catch(() => undefined);
   if (!turn || chat.tree !== tree) return;
-  const known = find(tree, id);
-  if (known && known.writer === tab && known.state === 'writing') return; // this tab is generating it
-  if (known) {
-    const { shown, ...said } = saidOf(turn);
-    const { forgotten } = known;
-    const none = {
-      facts: undefined,
-      writer: undefined,
-      isStart: undefined,
-      fold: undefined,
-      media: undefined,
-    };
-    Object.assign(known, { ...none, forgotten: undefined }, said);
-    refresh(known);
-    refreshQuestion(known.parent);
-    if (Boolean(forgotten) === Boolean(turn.forgotten)) return undefined;
-    const isOurs = (/** @type {Message} */ one) => one.state === 'writing' && one.writer === tab;
-    for (const one of known.children) if (!isOurs(one)) refresh(one);
-    byId('log').dispatchEvent(new CustomEvent('memory'));
-    return undefined;
-  }
-  const parent = turn.parent === '' ? tree : find(tree, turn.parent);
-  if (!parent) return mergeAll(about.id);
+  if (known.writer === tab && known.state === 'writing') return; // this tab is generating it
   const { shown, ...said } = saidOf(turn);
-  const message = insert(parent, said);
-  for (const one of parent.children) if (!chat.running) refresh(one); // the versions have arrows now
-  refresh(message);
-  refreshQuestion(parent);
-  if (turn.state === 'writing') watchWriters();
+  const { forgotten } = known;
+  Object.assign(known, NONE, said);
+  refresh(known);
+  refreshQuestion(known.parent);
+  if (Boolean(forgotten) === Boolean(turn.forgotten)) return;
+  const isOurs = (/** @type {Message} */ one) => one.state === 'writing' && one.writer === tab;
+  for (const one of known.children) if (!isOurs(one)) refresh(one);
+  byId('log').dispatchEvent(new CustomEvent('memory'));
 }
 
-/** @param {string} id of the conversation that has an unknown turn */
-async function mergeAll(id) {
-  const whole = await keeper.store.open(id).catch(() => undefined);
+/** Adds the turns that other tabs have stored. */
+async function mergeNew() {
   const { about, tree } = chat;
-  if (!whole || about.id !== id) return;
+  const whole = await keeper.store.open(about.id).catch(() => undefined);
+  if (!whole || chat.tree !== tree) return;
+  const known = new Map(allAfter(tree).map((one) => [one.id, one]));
   for (const turn of whole.turns) {
-    const parent = turn.parent === '' ? tree : find(tree, turn.parent);
-    if (find(tree, turn.id) || !parent) continue;
+    const parent = turn.parent === '' ? tree : known.get(turn.parent);
+    if (known.has(turn.id) || !parent) continue;
     const { shown, ...said } = saidOf(turn);
-    refresh(insert(parent, said));
+    const message = insert(parent, said);
+    known.set(turn.id, message);
+    for (const one of parent.children) if (!chat.running) refresh(one); // the versions have arrows now
+    refresh(message);
+    refreshQuestion(parent);
   }
   watchWriters();
 }
