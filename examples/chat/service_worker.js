@@ -5,7 +5,6 @@
 // isolated and can use threads. If the server cannot isolate the page, the worker does.
 
 import { isolated } from 'wick-llm/isolate';
-import { inTime } from './network.js';
 
 /** Filled in by build.mjs. @type {{version: string, files: string[]}} */
 // @ts-expect-error set by the build
@@ -23,6 +22,19 @@ const NEWER = `${PREFIX}newer`;
 
 /** @param {string | Request} request */
 const kept = (request) => caches.match(request, { cacheName: KEPT });
+
+/** A limit for requests whose response is also cached, because a request may neither succeed nor fail, for example on a train. */
+const NETWORK_MS_MAX = 4000;
+
+/**
+ * @template T
+ * @param {Promise<T>} answer
+ * @returns {Promise<T | undefined>} undefined if the network is unavailable
+ */
+function inTime(answer) {
+  const late = new Promise((settle) => setTimeout(settle, NETWORK_MS_MAX));
+  return Promise.race([answer, /** @type {Promise<undefined>} */ (late)]).catch(() => undefined);
+}
 
 async function keep() {
   if (await kept('./')) return;
