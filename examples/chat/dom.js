@@ -101,7 +101,23 @@ export function moveByKeys(list, [back, on]) {
 const nameOf = (control) => control?.getAttribute('aria-label') ?? control?.textContent;
 
 /**
- * Replaces the rows of a list. Rows that look the same stay: a click is lost if its row is replaced while
+ * Changes the parts of a row that have no controls.
+ * @param {HTMLElement} row
+ * @param {HTMLElement} item how the row should look
+ * @returns {boolean} false if its controls differ, too
+ */
+function updateRow(row, item) {
+  const [before, after] = [[...row.children], [...item.children]];
+  const changed = before.flatMap((one, at) => (one.isEqualNode(after[at]) ? [] : at));
+  const hasControls = (/** @type {Element} */ one) => one.matches('a, button, :has(a, button)');
+  const isOther = before.length !== after.length || row.className !== item.className;
+  if (isOther || changed.some((at) => hasControls(before[at]))) return false;
+  for (const at of changed) before[at].replaceWith(after[at]);
+  return true;
+}
+
+/**
+ * Replaces the rows of a list. Rows with the same controls stay: a click is lost if its row is replaced while
  * the button is down. The focus stays on the same control of the same row, or else goes to the row that
  * takes its place.
  * @param {HTMLElement} list
@@ -114,7 +130,10 @@ export function showRows(list, items) {
   const controlsOf = (/** @type {HTMLElement | undefined} */ row) =>
     /** @type {HTMLElement[]} */ ([...(row?.querySelectorAll('a, button') ?? [])]);
   const at = controlsOf(before[index]).indexOf(/** @type {HTMLElement} */ (focused));
-  const rows = items.map((item) => before.find((row) => row.isEqualNode(item)) ?? item);
+  const rows = items.map((item) => {
+    const row = before.find(({ dataset }) => dataset.id === item.dataset.id);
+    return row && updateRow(row, item) ? row : item;
+  });
   for (const row of before) if (!rows.includes(row)) row.remove();
   for (const [place, row] of rows.entries())
     if (list.children[place] !== row) list.insertBefore(row, list.children[place]);

@@ -270,6 +270,7 @@ test('opening a book does not read it, while the same text in a question is read
 const holdSteps = (count) => `
   globalThis.stepsLeft = ${count};
   const held = [];
+  globalThis.releaseStep = () => held.shift()();
   globalThis.releaseSteps = () => {
     stepsLeft = Infinity;
     for (const send of held.splice(0)) send();
@@ -305,6 +306,21 @@ test('reading is paused, and continues after a reload and in another tab without
   await next.evaluate('releaseSteps()');
   await untilRead(next, 'paused.txt');
   assert.ok(Number(await next.evaluate('leastBar')) >= 512);
+});
+
+test('a click on Pause counts if progress is drawn while the button is down', {
+  skip,
+}, async (t) => {
+  const page = await openPage(await newContext(t), holdSteps(0));
+  await openShelf(page);
+  await add(page, 'clicked.txt', textOf(5000));
+  await untilTrue(page, "document.querySelector('#books progress')?.max > 1");
+  await button(page, 'Pause', 'clicked.txt').hover();
+  await page.mouse.down();
+  await page.evaluate('releaseStep()');
+  await untilTrue(page, "document.querySelector('#books progress').value >= 512");
+  await page.mouse.up();
+  await button(page, 'Continue', 'clicked.txt').waitFor();
 });
 
 test('a pause at the end of a step keeps the step', { skip: skip || !isFull }, async (t) => {
