@@ -29,7 +29,7 @@ function refreshQuestion(place) {
   if ('role' in place && place.role === 'user') refresh(/** @type {Message} */ (place));
 }
 
-/** What another tab may have removed from a turn. */
+/** The parts of a turn that another tab may have removed. */
 const NONE = Object.fromEntries(
   ['facts', 'writer', 'isStart', 'fold', 'media', 'forgotten'].map((name) => [name, undefined]),
 );
