@@ -2,6 +2,7 @@
 // processor. The tables are constant data; only the selection is made at run time.
 #include "kernels/kernels.h"
 
+#include <stdatomic.h>
 #include <string.h>
 
 #include "base/extras.h"
@@ -181,14 +182,26 @@ static bool cpu_has_vnni(void) {
   const uint32_t avx_vnni = 1U << 4;
   return cpuid(7, 0).eax >= 1 && has_bits(cpuid(7, 1).eax, avx_vnni);
 }
+
+typedef enum cpu_level { CPU_UNKNOWN, CPU_BASELINE, CPU_V3, CPU_VNNI } cpu_level;
+
+// Determines the processor's level once, because a virtual machine traps each cpuid, which takes
+// tens of microseconds.
+static cpu_level cpu_level_known(void) {
+  static _Atomic cpu_level known;
+  cpu_level level = atomic_load(&known);
+  if (level != CPU_UNKNOWN) return level;
+  level = !cpu_is_v3() ? CPU_BASELINE : cpu_has_vnni() ? CPU_VNNI : CPU_V3;
+  atomic_store(&known, level);
+  return level;
+}
 #endif
 
 // Returns whether this processor has the instructions of a table.
 static bool cpu_runs(const kernel_table *kernels) {
 #ifdef WICK_LEVELS
-  const bool is_vnni = kernels == &kernels_avxvnni;
-  if (!is_vnni && kernels != &kernels_avx2) return true;
-  return cpu_is_v3() && (!is_vnni || cpu_has_vnni());
+  if (kernels == &kernels_avx2) return cpu_level_known() >= CPU_V3;
+  return kernels != &kernels_avxvnni || cpu_level_known() == CPU_VNNI;
 #elif defined(WICK_RELAXED) && defined(__wasm_simd128__)
   return kernels != &table_quads || best_of_relaxed() != &table_pairs;
 #else
