@@ -126,9 +126,11 @@ static void record_file(const char *file, wick_grammar_kind kind, const char *ke
   uint32_t cases = 0;
   if (!vectors_open(&v, file)) return;
   for (uint32_t one = vectors_node(&v, 1)->first; one != 0; one = vectors_node(&v, one)->next) {
-    note_case(&v, one, kind, key);
+    const bool is_left_out = cases / CASES_A_LINE % level_step(2) != 0;
+    if (!is_left_out) note_case(&v, one, kind, key);
     if (++cases % CASES_A_LINE != 0 && vectors_node(&v, one)->next != 0) continue;
-    record_line("%s up to %u: %016" PRIx64 "\n", file, cases, line_hash);
+    if (is_left_out) record_line("%s up to %u: " RECORDED_ANYTHING "\n", file, cases);
+    if (!is_left_out) record_line("%s up to %u: %016" PRIx64 "\n", file, cases, line_hash);
     line_hash = walk_random = cases;
   }
   vectors_close(&v);

@@ -193,7 +193,10 @@ static void check_product(const type_case *type, scales_kind kind, uint32_t rows
       scalar()->types[type->type].row_dequant(&w.matrix, r, weights);
       for (uint32_t t = 0; t < tokens; t++) {
         const size_t at = (size_t)t * rows + r;
-        if (is_exact(list[v])) CHECK(same_f32(y[v][at], y[0][at]));
+        if (v > 0 && is_exact(list[v])) {
+          CHECK(same_f32(y[v][at], y[0][at]));
+          continue;
+        }
         check_against_double(&w, form, p.act.rows + p.act.stride_bytes * t, weights, y[v][at],
                              (double)cols / 16 + 4);
       }

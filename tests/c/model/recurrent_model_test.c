@@ -597,7 +597,7 @@ TEST(exceeding_the_memory_budget_is_a_typed_error) {
   make_files();
   for (int which = 0; which < HYBRIDS_COUNT; which++) {
     uint32_t refused = 0, failed = 0, done = 0;
-    for (uint64_t budget = 40 << 10; budget < 3 << 20; budget += (16 << 10) * level_step(4)) {
+    for (uint64_t budget = 40 << 10; budget < 3 << 20; budget += (16 << 10) * level_step(8)) {
       wick_config config = config_of(8);
       config.context_tokens = 64;
       config.memory_bytes_max = budget;

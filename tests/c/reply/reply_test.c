@@ -690,19 +690,20 @@ static size_t append(char *out, size_t at, const char *text) {
 static void check_large(const char *template_text, const char *head, const char *pattern) {
   static char text[LARGE];
   static reply_rig rig;
+  const size_t size = LARGE / level_step(4);
   const size_t head_bytes = strlen(head), pattern_bytes = strlen(pattern);
   append(text, 0, head);
-  for (size_t at = head_bytes; at < LARGE; at++) {
+  for (size_t at = head_bytes; at < size; at++) {
     text[at] = pattern[(at - head_bytes) % pattern_bytes];
   }
   begin(&rig, template_text, "");
-  rig_parse(&rig, text, LARGE, 1000, 1000);
-  if (!CHECK(rig.steps <= (uint64_t)STEPS_PER_BYTE * LARGE)) {
+  rig_parse(&rig, text, size, 1000, 1000);
+  if (!CHECK(rig.steps <= (uint64_t)STEPS_PER_BYTE * size)) {
     printf("# %s%s: %llu steps\n", head, pattern, (unsigned long long)rig.steps);
   }
   CHECK(rig.memory.bytes_peak < 6u << 20);
   if (rig.status == WICK_OK && rig.call_count == 0) {
-    CHECK(rig.content.size_bytes + rig.reasoning.size_bytes >= LARGE - LARGE / 1024);
+    CHECK(rig.content.size_bytes + rig.reasoning.size_bytes >= size - size / 1024);
   }
   rig_close(&rig);
 }

@@ -78,7 +78,7 @@ static wick_status render(const char *source, const char *variables, char *out, 
   template_destroy(made);
   CHECK_EQ_UINT(memory.blocks_now, 0);
   if (status == WICK_OK)
-    try_without_memory(source, strlen(source), &input, memory.calls - calls, 300);
+    try_without_memory(source, strlen(source), &input, memory.calls - calls, 300 / level_step(4));
   return status;
 }
 
