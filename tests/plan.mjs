@@ -34,11 +34,10 @@ export const onlyInAll = [
 
 /** Files that measure time or memory run alone, after the others. */
 export const alone = [
-  /bench|latency|leak/,
-  /\/engine\/(kl|large_file|memory_limit|native_kernels)\.test/,
-  /\/package\/(js_scheduling|js_memory)\.test/,
-  /\/pages\/(chat_memory|chat_ahead)\.test/,
+  /\/package\/js_leak\.test/,
+  /\/pages\/chat_ahead\.test/,
   /\/edge\/fleet\.test/,
+  /\/repository\/bench\.test/,
 ];
 
 /** A file that imports one of these, directly or indirectly, mostly waits for a browser. */

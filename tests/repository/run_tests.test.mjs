@@ -167,7 +167,7 @@ describe('the plan', () => {
     assert.equal(plan('pages/chat_pdf').queue, 'browser'); // imports browsers.mjs through chat_page.mjs
     assert.equal(plan('package/js_base').queue, 'cpu');
     assert.equal(plan('repository/run_tests').queue, 'cpu'); // mentions it only in a string
-    assert.equal(plan('engine/cli_bench').queue, 'alone');
+    assert.equal(plan('package/js_leak').queue, 'alone');
     assert.equal(plan('engine/of_tomorrow').isMain, true);
   });
 
