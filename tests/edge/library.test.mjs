@@ -6,6 +6,7 @@ import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { before, describe, test } from 'node:test';
 import { native, temporaryFolder, wick } from '../support/cli.mjs';
+import { isFull } from '../support/level.mjs';
 import {
   cmake,
   exampleFolder,
@@ -243,7 +244,7 @@ describe('the shared library', { skip: process.platform === 'linux' ? skip : 'no
     assert.match(said, /^threads 1:./);
   });
 
-  test('zig cc links it, and the archive', { skip: zig.skip }, async () => {
+  test('zig cc links it, and the archive', { skip: zig.skip || !isFull }, async () => {
     const caches = ['ZIG_GLOBAL_CACHE_DIR', 'ZIG_LOCAL_CACHE_DIR'];
     const env = Object.fromEntries(caches.map((name) => [name, join(folder, name)]));
     for (const pc of ['wick', 'wick-shared']) {
@@ -344,7 +345,7 @@ describe('a user program chats, embeds and handles errors', {
 const wasiSdk = process.env.WASI_SDK_PATH ?? resolve(root, '.toolchain/wasi-sdk');
 
 describe('a user program built for WASI', { skip }, () => {
-  for (const simd of ['simd128', 'relaxed']) {
+  for (const simd of isFull ? ['simd128', 'relaxed'] : ['simd128']) {
     const runtimes = Object.keys(wasiRuntimes).filter(
       (name) =>
         !wasiRuntimes[name].find().skip &&

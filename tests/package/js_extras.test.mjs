@@ -111,7 +111,7 @@ describe('every reference model', { skip: shared.skip }, () => {
         .map((name) => join(folder, 'models', name)),
     );
     assert.ok(files.length > 130, `${files.length} files`);
-    for (const file of files) {
+    for (const file of files.filter((_, index) => isFull || index % 4 === 0)) {
       const engine = await createEngine({ file, threads: 2 });
       const tokens = await answerOf(engine, [1, 2, 3]).catch((error) => {
         // encoders do not generate text
