@@ -126,6 +126,7 @@ async function ask(page, question) {
   await page.keyboard.press('Enter');
   const footer = page.locator('.message.assistant footer').nth(count);
   await footer.waitFor();
+  await page.locator('#kv-facts', { hasText: 'Last prompt' }).waitFor(); // it is drawn later than the footer
   const facts = await page.locator('#kv-facts').innerText();
   const [, prompt, cached] = lastPrompt(facts);
   const [, ms] = /first token after (\d+) ms/.exec((await footer.textContent()) ?? '') ?? [];
