@@ -25,7 +25,7 @@ export const onlyInAll = [
   /_fuzz\.test/,
   /\/engine\/(arm|c_units_\w+|fuzz|random_\w+|corrupt|hostile_grammars|llama_keys)\.test/,
   // more hosts and runtimes, in addition to the one of each kind that `make test` runs
-  /\/edge\/(component_(equal|llm|url)|edge_hosts|embed_component|emcc|fleet|library_emscripten|wasi|wasi_sdk|wasi_small)\.test/,
+  /\/edge\/(component_(equal|llm|url)|deploy|edge_hosts|embed_component|emcc|fleet|library_emscripten|wasi|wasi_sdk|wasi_small)\.test/,
   /\/package\/(bundlers|extension|hosts|models_hosts)\.test/,
   /\/interfaces\/(openai_clients|client_tools|lm_eval)\.test/,
   // releases, and builds for measurements

@@ -8,6 +8,7 @@ import { pathToFileURL } from 'node:url';
 import { native, wick } from '../support/cli.mjs';
 import { embedModel, snapshotOf, startJco, startWasmtime } from '../support/component_servers.mjs';
 import { ask, readEvents } from '../support/example_servers.mjs';
+import { isFull } from '../support/level.mjs';
 import { built, locate } from '../support/locate.mjs';
 import { createEngine, dist, modelPath, temporaryFolder, waitUntil } from '../support/package.mjs';
 import { run } from '../support/process.mjs';
@@ -164,7 +165,9 @@ const servers = {
   'p3 from a snapshot': async () =>
     startWasmtime('p3', { component: await snapshotOf('p3', folder) }),
 };
+const inMain = ['p3 in wasmtime', 'p2 with embedded model, in jco'];
 for (const [name, start] of Object.entries(servers)) {
+  if (!isFull && !inMain.includes(name)) continue;
   describe(name, { skip }, () => {
     /** @type {import('../support/example_servers.mjs').Started} */
     let server;

@@ -145,7 +145,7 @@ describe('compared with llama.cpp', { skip: noLlama, concurrency: 2 }, () => {
   for (const [shape, make] of Object.entries(shapes)) {
     const source = at(`${shape.replaceAll(' ', '-')}.gguf`);
     const all = Object.entries(fileTypes);
-    const main = ['plain', 'tied', 'a fused projection'].includes(shape) ? ['q4_k_m'] : [];
+    const main = ['tied', 'a fused projection'].includes(shape) ? ['q4_k_m'] : [];
     const types = all.filter(([type]) =>
       isFull ? shape === 'plain' || type.endsWith('_m') : main.includes(type),
     );

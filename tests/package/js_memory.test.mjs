@@ -15,6 +15,7 @@ import { NativeEngine } from '../../js/wasm/native_engine.js';
 import { StateBytes } from '../../js/wasm/state_transfer.js';
 import { createMemory, instantiate } from '../../js/wasm/wasm_module.js';
 import { loadModel } from '../../js/worker/load_model.js';
+import { isFull } from '../support/level.mjs';
 import {
   dist,
   modelPath,
@@ -237,7 +238,7 @@ function memoryOf(native) {
   return { allocations, linearBytes };
 }
 
-for (const build of [...builds, ...relaxedBuilds]) {
+for (const build of isFull ? [...builds, ...relaxedBuilds] : builds) {
   const counts = build.endsWith('threads') ? [1, 2] : [1];
   for (const threads of counts) {
     test(`decoding neither allocates nor grows memory: ${build}, ${threads} thread(s)`, async () => {

@@ -10,6 +10,7 @@ import { pathToFileURL } from 'node:url';
 import { format } from 'node:util';
 import { modules } from '../../examples/docs/outline.mjs';
 import { declarationsOf } from '../../examples/docs/reference.mjs';
+import { isFull } from '../support/level.mjs';
 import { locate, root } from '../support/locate.mjs';
 import { dist, modelPath, temporaryFolder } from '../support/package.mjs';
 
@@ -55,7 +56,7 @@ test('every function and method has an example', () => {
   for (const name of notRun) assert.ok(shown.has(name), name);
 });
 
-describe('the examples print the output that they show', { skip: real.skip }, () => {
+describe('the examples print the output that they show', { skip: real.skip || !isFull }, () => {
   const modelUrl = pathToFileURL(modelPath);
   /** @type {import('../../js/index.js').Engine | undefined} */
   let engine;

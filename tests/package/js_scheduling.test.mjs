@@ -114,7 +114,9 @@ describe('priorities and KV pages', () => {
     ['all in sessions', '--sessions 16'],
     ['all in sessions, with a file', '--sessions 16 --swap'],
   ]) {
-    test(`multi-turn chats, ${name}, give the same answers as when run alone`, async () => {
+    test(`multi-turn chats, ${name}, give the same answers as when run alone`, {
+      skip: !isFull && !more.includes('--swap'),
+    }, async () => {
       const options = `--kv-mb 1 --ask 20 --answer 24 --json ${more}`.split(' ');
       const script = resolve(root, 'tools/bench/chats.mjs');
       const run = await execute(process.execPath, [script, '--model', modelPath, ...options]);

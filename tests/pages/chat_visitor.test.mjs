@@ -7,6 +7,7 @@ import { GOALS, visitOnce } from '../../tools/bench/first_visit.mjs';
 import { useChat } from '../support/chat_page.mjs';
 import { openReal } from '../support/chat_real.mjs';
 import { chooseRow, lastAnswer } from '../support/chat_stub.mjs';
+import { isFull } from '../support/level.mjs';
 import { untilTrue } from '../support/package.mjs';
 
 const { skip, browser, url } = useChat('chat-visitor');
@@ -130,6 +131,7 @@ test('a visitor asks 40 questions, and each leaves the page usable', { skip }, a
   t.after(() => page.context().close());
   assert.equal(questions.length, 40);
   for (const [index, text] of questions.entries()) {
+    if (!isFull && index % 2 === 1 && !detours[index]) continue;
     t.diagnostic(`${index}: ${text}`);
     await ask(page, text);
     if (!detours[index]) continue;

@@ -79,10 +79,11 @@ static void check_schemas(const char *file, unsigned schemas) {
   vectors v;
   tally tally = {0};
   if (!vectors_open(&v, file)) SKIP("no shared folder");
+  unsigned number = 0;
   for (uint32_t one = vectors_node(&v, 1)->first; one != 0; one = vectors_node(&v, one)->next) {
-    check_schema(&v, one, &tally);
+    if (number++ % level_step(2) == 0) check_schema(&v, one, &tally);
   }
-  CHECK_EQ_UINT(tally.compiled + tally.refused, schemas);
+  CHECK_EQ_UINT(number, schemas);
   printf(
       "# %u compiled, %u rejected; %u to accept (%u known exceptions), %u to reject (%u known "
       "exceptions)\n",
