@@ -189,5 +189,7 @@ export const makeLine = (text, className = 'hint') => make('p', { className }, t
 /** @param {number} seconds */
 export function formatDuration(seconds) {
   const whole = Math.ceil(seconds);
-  return whole < 60 ? `${whole} s` : `${Math.floor(whole / 60)} min ${whole % 60} s`;
+  if (whole < 60) return `${whole} s`;
+  const minutes = `${Math.floor(whole / 60)} min`;
+  return whole % 60 === 0 ? minutes : `${minutes} ${whole % 60} s`;
 }

@@ -1,6 +1,6 @@
 // examples/chat/first_paint.js — the inline script of the page, which runs before the first paint: sets the chosen theme, and
 // whether the list is closed. Starts the engine's worker, which takes as long to start as the page's modules take to load
-// (engine_start.js).
+// (engine_start.js). Until those modules run, it notes that Enter was pressed, and reports a file that cannot be loaded.
 
 try {
   const { dataset } = document.documentElement;
@@ -11,7 +11,7 @@ try {
   // no storage, or invalid content
 }
 
-/** Values that are passed between this file and engine_start.js. @type {{firstWorker?: Worker, isEngineStarted?: boolean}} */
+/** Values that are passed to engine_start.js and page.js. @type {{firstWorker?: Worker, isEngineStarted?: boolean, isSentEarly?: boolean}} */
 const handed = /** @type {any} */ (globalThis);
 try {
   if (!handed.isEngineStarted) {
@@ -21,3 +21,28 @@ try {
 } catch {
   // no workers
 }
+
+addEventListener('keydown', (event) => {
+  const { key, target, shiftKey, isComposing, keyCode, defaultPrevented } = event;
+  const isField = target instanceof HTMLTextAreaElement && target.id === 'prompt';
+  const isEnter = key === 'Enter' && !shiftKey && !isComposing && keyCode !== 229; // see isEnter in dom.js
+  if (!isField || !isEnter || defaultPrevented || matchMedia('(pointer: coarse)').matches) return;
+  event.preventDefault();
+  handed.isSentEarly = target.value.trim() !== '';
+});
+
+/** @param {string} id */
+const find = (id) => /** @type {HTMLElement} */ (document.getElementById(id));
+addEventListener(
+  'error',
+  ({ target }) => {
+    // also reported if a module that it imports cannot be loaded
+    if (!(target instanceof HTMLScriptElement && target.src.endsWith('/page.js'))) return;
+    find('problem-text').textContent =
+      'A file of this page could not be loaded. Check the network connection, then try again.';
+    find('retry-loading').onclick = () => location.reload();
+    for (const id of ['problem', 'retry-loading']) find(id).hidden = false;
+    for (const id of ['loading', 'dismiss-problem']) find(id).hidden = true;
+  },
+  true,
+);

@@ -54,6 +54,7 @@ byId('hide-loading').addEventListener('click', leaveInBackground);
 // ---- talking ----
 
 const promptField = /** @type {HTMLTextAreaElement} */ (byId('prompt'));
+const composer = /** @type {HTMLFormElement} */ (byId('composer'));
 
 /** @param {string} text */
 async function send(text) {
@@ -112,7 +113,7 @@ function sendLater(text) {
   return undefined;
 }
 
-byId('composer').addEventListener('submit', async (event) => {
+composer.addEventListener('submit', async (event) => {
   event.preventDefault();
   const { id } = chat.about;
   if (!(await untilAttached(id))) return; // a file that is being read belongs to the message
@@ -128,7 +129,7 @@ promptField.addEventListener('input', () => {
 promptField.addEventListener('keydown', (event) => {
   if (!isSending(event)) return;
   event.preventDefault();
-  /** @type {HTMLFormElement} */ (byId('composer')).requestSubmit();
+  composer.requestSubmit();
 });
 addEventListener('keydown', (event) => {
   const { key, shiftKey, ctrlKey, metaKey, isComposing } = event;
@@ -323,6 +324,7 @@ startList();
 if (!hasTouchScreen() && document.activeElement === document.body)
   promptField.focus({ preventScroll: true });
 await opening;
+if ('isSentEarly' in globalThis && globalThis.isSentEarly) composer.requestSubmit(); // noted by first_paint.js
 const { problem } = await storing;
 const follow = () => conversation.followAddress(location.hash.slice(1)).catch(tell);
 addEventListener('hashchange', follow);

@@ -1,13 +1,13 @@
 // examples/chat/reasoning.js — the reasoning before an answer: folded, with its duration.
 
-import { make } from './dom.js';
+import { formatDuration, make } from './dom.js';
 
 /** @param {number} ms */
 export function thoughtInWords(ms) {
   const seconds = Math.max(ms / 1000, 0.1);
   const whole = Math.round(seconds);
   if (whole < 60) return `Thought for ${seconds < 10 ? seconds.toFixed(1) : whole} s`;
-  return `Thought for ${Math.floor(whole / 60)} min ${whole % 60} s`;
+  return `Thought for ${formatDuration(whole)}`;
 }
 
 /**

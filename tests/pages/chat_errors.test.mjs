@@ -173,3 +173,52 @@ test('long names of files and long formulas scroll or wrap, and the page does no
   });
   assert.deepEqual(widths, [360, 360]);
 });
+
+test('a file of the page that cannot be loaded is reported, and the page can be loaded again', {
+  skip,
+}, async (t) => {
+  for (const missing of ['page.js', 'wick-llm/index.js']) {
+    const context = await browser().newContext({ serviceWorkers: 'block' });
+    t.after(() => context.close());
+    const page = await context.newPage();
+    const path = `**/${missing}`;
+    await page.route(path, (route) => route.fulfill({ status: 404, body: 'gone' }));
+    await page.goto(url());
+    const alert = page.getByRole('alert').filter({ hasText: 'A file of this page' });
+    await alert.waitFor({ timeout: PATIENCE_MS });
+    assert.equal(await page.isVisible('#loading'), false);
+    await page.unroute(path);
+    await alert.getByRole('button', { name: 'Try again' }).click();
+    await page.waitForSelector('#send:not([disabled])');
+    assert.equal(await alert.isVisible(), false);
+  }
+});
+
+test('Enter sends a message that was typed before the scripts of the page have arrived', {
+  skip,
+}, async (t) => {
+  const context = await browser().newContext({ serviceWorkers: 'block' });
+  t.after(() => context.close());
+  const page = await context.newPage();
+  /** @type {(value?: unknown) => void} */
+  let release = () => {};
+  const held = new Promise((settle) => {
+    release = settle;
+  });
+  await page.route('**/page.js', async (route) => {
+    await held;
+    await route.continue();
+  });
+  const going = page.goto(url());
+  await page.fill('#prompt', 'Who are you?');
+  await page.press('#prompt', 'Shift+Enter');
+  await page.keyboard.type('Tell me.');
+  await page.press('#prompt', 'Enter');
+  assert.equal(await page.inputValue('#prompt'), 'Who are you?\nTell me.');
+  assert.equal(await page.isVisible('#export-all'), false, 'the list is not known yet');
+  release();
+  await going;
+  await page.locator('.message.assistant footer').waitFor({ timeout: PATIENCE_MS });
+  assert.equal(await page.locator('.message.user .body').innerText(), 'Who are you?\nTell me.');
+  assert.equal(await page.inputValue('#prompt'), '');
+});

@@ -139,8 +139,8 @@ describe('the description of a model', () => {
 });
 
 test('a duration is rounded before it is split into minutes and seconds', () => {
-  assert.equal(formatDuration(59.2), '1 min 0 s');
-  assert.equal(formatDuration(119.5), '2 min 0 s');
+  assert.equal(formatDuration(59.2), '1 min');
+  assert.equal(formatDuration(119.5), '2 min');
   assert.equal(formatDuration(61), '1 min 1 s');
 });
 
