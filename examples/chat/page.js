@@ -291,8 +291,9 @@ async function loadFirst() {
   return undefined;
 }
 
-const isNothing = isNothingStored();
+const isNoneKnown = isNothingStored(); // the store is opened afterwards, because that creates the database
 const storing = openStore();
+const isNothing = Promise.race([isNoneKnown, storing.then(() => false)]); // the browser may never respond
 /** Settles when a conversation is open. */
 const opening = isNothing.then(async (isNew) => {
   if (isNew) return conversation.restoreNone();

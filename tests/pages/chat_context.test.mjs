@@ -297,6 +297,7 @@ test('if the storage never responds, the page reports it within half a minute an
   const { open } = await newContext(t);
   const script = `
     const { open } = IDBFactory.prototype;
+    IDBFactory.prototype.databases = () => new Promise(() => {});
     IDBFactory.prototype.open = function (...args) {
       const request = open.apply(this, args);
       request.addEventListener = () => {};
