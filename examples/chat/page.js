@@ -325,7 +325,7 @@ startList();
 if (!hasTouchScreen() && document.activeElement === document.body)
   promptField.focus({ preventScroll: true });
 await opening;
-if ('isSentEarly' in globalThis && globalThis.isSentEarly) composer.requestSubmit(); // noted by first_paint.js
+if (/** @type {any} */ (globalThis).isSentEarly) composer.requestSubmit(); // noted by first_paint.js
 const { problem } = await storing;
 const follow = () => conversation.followAddress(location.hash.slice(1)).catch(tell);
 addEventListener('hashchange', follow);

@@ -122,3 +122,14 @@ test('Send does not move while the developer panel is filled', { skip }, async (
   await page.locator('[data-fact]').first().waitFor();
   assert.deepEqual(await send.boundingBox(), before);
 });
+
+test('the menu fits into a low window and is scrolled', { skip }, async (t) => {
+  const page = await openPage(t, { options: { viewport: { width: 320, height: 256 } } });
+  await page.click('#open-more');
+  const bottom = await page.locator('#more').evaluate((one) => one.getBoundingClientRect().bottom);
+  assert.ok(bottom <= 256, `${bottom}`);
+  const last = page.locator('#open-shortcuts');
+  await last.focus();
+  const end = await last.evaluate((one) => one.getBoundingClientRect().bottom);
+  assert.ok(end <= 256, `${end}`);
+});
