@@ -193,7 +193,7 @@ EXTRAS_SOURCES := $(call in,src/kernels,attention_channels_simd attention_codes_
   $(call in,src/model,convolution tables whole_attention) \
   $(call in,src/api,kinds tables) \
   $(call in,src/model/families,alibi apertus bert deepseek2 dots1 falcon_h1 gemma3n gemma4 glm gpt2 gpt_oss jamba \
-    lfm2 mamba modern_bert nemotron_h parallel plamo2 qwen2moe qwen35 qwen3moe rwkv7 t5) \
+    lfm2 mamba modern_bert nemotron_h parallel plamo2 qwen35 qwen_moe rwkv7 t5) \
   $(call in,src/text,charsmap rwkv ugm wpm) \
   src/kv/state \
   $(call in,src/schedule,predict session_record) \

@@ -513,6 +513,12 @@ attention_settings attention_read_layer(model_plan *plan, uint32_t layer) {
 
 attention_settings attention_read(model_plan *plan) { return attention_read_layer(plan, 0); }
 
+attention_settings attention_read_rotated(model_plan *plan, bool is_interleaved) {
+  attention_settings is = attention_read(plan);
+  is.rope = plan_rope(plan, is.head_dim, is_interleaved);
+  return is;
+}
+
 void attention_read_window_heads(model_plan *plan, attention_settings *settings) {
   model_keys *keys = plan->keys;
   settings->head_dim = keys_size(keys, "attention.key_length_swa", MODEL_HEAD_DIM_MAX);

@@ -63,6 +63,8 @@ typedef struct attention_settings {
 attention_settings attention_read_layer(model_plan *plan, uint32_t layer);
 // Reads the settings of layer 0, if all layers are the same.
 attention_settings attention_read(model_plan *plan);
+// Also plans the rope that all layers share (plan_rope).
+attention_settings attention_read_rotated(model_plan *plan, bool is_interleaved);
 // Reads the head size of layers with a window, if it differs: "attention.key_length_swa" and
 // "attention.value_length_swa".
 void attention_read_window_heads(model_plan *plan, attention_settings *settings);

@@ -629,6 +629,19 @@ float experts_read_scale(model_plan *plan) {
   return scale == 0 ? 1 : scale;  // older files write 0 for no scale
 }
 
+experts_settings experts_read_shared(model_plan *plan, bool is_required, experts_gating gating,
+                                     bool is_normalised) {
+  experts_settings is = experts_read(plan, is_required);
+  if (is.experts == 0) return is;
+  is.gating = experts_read_gating(plan, gating);
+  is.scale = experts_read_scale(plan);
+  is.expert_ffn = keys_size(plan->keys, "expert_feed_forward_length", MODEL_FFN_MAX);
+  is.shared_ffn =
+      is.expert_ffn * keys_count_or_none(plan->keys, "expert_shared_count", MODEL_EXPERTS_MAX);
+  is.is_normalised = keys_flag(plan->keys, "expert_weights_norm", is_normalised);
+  return is;
+}
+
 model_block *experts_make(model_plan *plan, const experts_settings *settings) {
   static const model_block_ops OPS = {"experts", bind, reserve, run};
   experts_block *experts = plan_block(plan, &OPS, sizeof *experts);

@@ -51,6 +51,10 @@ typedef struct experts_settings {
 // Without "expert_count" the model has no experts; this is an error if `is_required`. The caller
 // reads the widths.
 experts_settings experts_read(model_plan *plan, bool is_required);
+// Reads all settings of experts like DeepSeek's, also their widths; without "expert_gating_func"
+// and "expert_weights_norm", `gating` and `is_normalised` apply.
+experts_settings experts_read_shared(model_plan *plan, bool is_required, experts_gating gating,
+                                     bool is_normalised);
 // Reads "expert_gating_func", which only some families have in their files. Returns `usual` if it
 // is absent.
 experts_gating experts_read_gating(model_plan *plan, experts_gating usual);

@@ -42,10 +42,9 @@ static kernel_xielu read_curve(model_plan *plan, uint32_t layer) {
 
 static void plan_apertus(model_plan *plan) {
   const uint32_t layers = plan->model->config.layers;
-  attention_settings attention = attention_read(plan);
+  attention_settings attention = attention_read_rotated(plan, false);
   dense_settings dense = dense_read(plan);
   attention.qk_norms = ATTENTION_HEAD_NORMS;
-  attention.rope = plan_rope(plan, attention.head_dim, false);
   dense.is_plain = true;
   dense.activation = DENSE_XIELU;
   for (uint32_t layer = 0; layer < layers && plan->keys->status == WICK_OK; layer++) {

@@ -3,9 +3,14 @@
 
 void plan_dense_decoder(model_plan *plan, const attention_settings *attention,
                         const dense_settings *dense) {
+  plan_periodic_decoder(plan, 1, attention, attention, dense);
+}
+
+void plan_periodic_decoder(model_plan *plan, uint32_t period, const attention_settings *last,
+                           const attention_settings *others, const dense_settings *dense) {
   const uint32_t layers = plan->model->config.layers;
   for (uint32_t layer = 0; layer < layers && plan->keys->status == WICK_OK; layer++) {
-    model_block *mixer = attention_make(plan, attention);
+    model_block *mixer = attention_make(plan, (layer + 1) % period == 0 ? last : others);
     plan_layer(plan, layer, mixer, dense_make(plan, dense));
   }
 }

@@ -36,19 +36,11 @@ static void plan_deepseek2(model_plan *plan) {
   const uint32_t layers = plan->model->config.layers;
   latent_settings latent = latent_read(plan, true);
   const dense_settings dense = dense_read(plan);
-  experts_settings experts = experts_read(plan, false);
-  uint32_t leading = layers;
+  const experts_settings experts = experts_read_shared(plan, false, EXPERTS_SOFTMAX, false);
   scale_yarn(plan, &latent);
   refuse_temperature(keys);
-  if (experts.experts != 0) {
-    leading = keys_count_or_none(keys, "leading_dense_block_count", layers);
-    experts.gating = experts_read_gating(plan, EXPERTS_SOFTMAX);
-    experts.scale = experts_read_scale(plan);
-    experts.expert_ffn = keys_size(keys, "expert_feed_forward_length", MODEL_FFN_MAX);
-    experts.shared_ffn =
-        experts.expert_ffn * keys_count_or_none(keys, "expert_shared_count", MODEL_EXPERTS_MAX);
-    experts.is_normalised = keys_flag(keys, "expert_weights_norm", false);
-  }
+  const uint32_t leading =
+      experts.experts == 0 ? layers : keys_count_or_none(keys, "leading_dense_block_count", layers);
   for (uint32_t layer = 0; layer < layers && keys->status == WICK_OK; layer++) {
     model_block *mixer = latent_make(plan, &latent);
     plan_layer(plan, layer, mixer,

@@ -4,31 +4,22 @@
 #include "model/families/families.h"
 
 static void plan_dots1(model_plan *plan) {
-  model_keys *keys = plan->keys;
-  attention_settings attention = attention_read(plan);
+  attention_settings attention = attention_read_rotated(plan, false);
   const dense_settings dense = dense_read(plan);
-  experts_settings experts = experts_read(plan, true);
-  experts.gating = experts_read_gating(plan, EXPERTS_SOFTMAX);
-  experts.scale = experts_read_scale(plan);
-  experts.expert_ffn = keys_size(keys, "expert_feed_forward_length", MODEL_FFN_MAX);
-  experts.shared_ffn =
-      experts.expert_ffn * keys_count_or_none(keys, "expert_shared_count", MODEL_EXPERTS_MAX);
-  experts.is_normalised = keys_flag(keys, "expert_weights_norm", false);
+  const experts_settings experts = experts_read_shared(plan, true, EXPERTS_SOFTMAX, false);
   attention.qk_norms = ATTENTION_HEAD_NORMS;
-  attention.rope = plan_rope(plan, attention.head_dim, false);
   plan_experts_decoder(plan, &attention, &experts, &dense);
 }
 
 static void plan_ernie(model_plan *plan) {
   model_keys *keys = plan->keys;
   const uint32_t layers = plan->model->config.layers;
-  attention_settings attention = attention_read(plan);
+  const attention_settings attention = attention_read_rotated(plan, true);
   const dense_settings dense = dense_read(plan);
   experts_settings experts = experts_read(plan, true);
   experts.expert_ffn = keys_size(keys, "expert_feed_forward_length", MODEL_FFN_MAX);
   experts.shared_ffn = keys_count_or_none(keys, "expert_shared_feed_forward_length", MODEL_FFN_MAX);
   experts.is_normalised = true;
-  attention.rope = plan_rope(plan, attention.head_dim, true);
   const uint32_t leading = keys_count_or_none(keys, "leading_dense_block_count", layers);
   const uint32_t step = keys_count(keys, "interleave_moe_layer_step", 1, MODEL_LAYERS_MAX, 1);
   for (uint32_t layer = 0; layer < layers && keys->status == WICK_OK; layer++) {

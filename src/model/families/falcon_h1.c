@@ -7,10 +7,9 @@
 
 static void plan_falcon_h1(model_plan *plan) {
   const uint32_t layers = plan->model->config.layers;
-  attention_settings attention = attention_read(plan);
+  attention_settings attention = attention_read_rotated(plan, false);
   dense_settings dense = dense_read(plan);
   ssm_settings ssm = ssm_read(plan, SSM_MAMBA2);
-  attention.rope = plan_rope(plan, attention.head_dim, false);
   attention.aside = ATTENTION_ASIDE_NORMED;
   attention.is_first = true;
   ssm.is_aside = ssm.may_lack_norm = true;

@@ -9,10 +9,9 @@
 
 static void plan_gemma(model_plan *plan) {
   model_config *config = &plan->model->config;
-  attention_settings attention = attention_read(plan);
+  const attention_settings attention = attention_read_rotated(plan, false);
   dense_settings dense = dense_read(plan);
   dense.activation = DENSE_GELU;
-  attention.rope = plan_rope(plan, attention.head_dim, false);
   config->embedding_scale = __builtin_sqrtf((float)config->hidden);
   plan_dense_decoder(plan, &attention, &dense);
 }
@@ -35,18 +34,6 @@ static attention_settings read_sandwich(model_plan *plan, dense_settings *dense,
   return attention;
 }
 
-// Plans layers with windows; only the last of every `pattern` layers has none.
-static void plan_alternating(model_plan *plan, const attention_settings *whole,
-                             const attention_settings *windowed, const dense_settings *dense,
-                             uint32_t pattern) {
-  const uint32_t layers = plan->model->config.layers;
-  for (uint32_t layer = 0; layer < layers && plan->keys->status == WICK_OK; layer++) {
-    const bool is_whole = layer % pattern == pattern - 1;
-    model_block *mixer = attention_make(plan, is_whole ? whole : windowed);
-    plan_layer(plan, layer, mixer, dense_make(plan, dense));
-  }
-}
-
 static void plan_gemma2(model_plan *plan) {
   enum { PATTERN = 2, LAYERS_27B = 46, WINDOW = 4096 };
   dense_settings dense;
@@ -57,7 +44,7 @@ static void plan_gemma2(model_plan *plan) {
   attention_settings windowed = whole;
   windowed.rope = plan_window_rope_like(plan, whole.rope, whole.head_dim);
   windowed.window = keys_count(plan->keys, "attention.sliding_window", 1, MODEL_WINDOW_MAX, WINDOW);
-  plan_alternating(plan, &whole, &windowed, &dense, PATTERN);
+  plan_periodic_decoder(plan, PATTERN, &whole, &windowed, &dense);
 }
 
 static void plan_gemma3_layers(model_plan *plan, bool is_encoder) {
@@ -73,7 +60,7 @@ static void plan_gemma3_layers(model_plan *plan, bool is_encoder) {
   windowed.window = keys_size(plan->keys, "attention.sliding_window", MODEL_WINDOW_MAX);
   const uint32_t pattern =
       keys_count(plan->keys, "attention.sliding_window_pattern", 1, MODEL_LAYERS_MAX, PATTERN);
-  plan_alternating(plan, &whole, &windowed, &dense, pattern);
+  plan_periodic_decoder(plan, pattern, &whole, &windowed, &dense);
 }
 
 static void plan_gemma3(model_plan *plan) { plan_gemma3_layers(plan, false); }

@@ -7,12 +7,11 @@
 static void plan_glm(model_plan *plan, const char *attention_norm, const char *ffn_norm,
                      bool is_interleaved) {
   // the text models of GLM-4.1V pair halves: their positions have sections
-  attention_settings attention = attention_read(plan);
+  attention_settings attention = attention_read_rotated(plan, is_interleaved);
   dense_settings dense = dense_read(plan);
   dense.may_fuse_gate = true;
   attention.post_norm = attention_norm;
   dense.post_norm = ffn_norm;
-  attention.rope = plan_rope(plan, attention.head_dim, is_interleaved);
   if (!is_interleaved) plan_axes(plan, attention.rope, false);
   plan_dense_decoder(plan, &attention, &dense);
 }
@@ -25,19 +24,11 @@ static void plan_glm4(model_plan *plan) {
 }
 
 static void plan_glm4moe(model_plan *plan) {
-  model_keys *keys = plan->keys;
-  attention_settings attention = attention_read(plan);
+  attention_settings attention = attention_read_rotated(plan, false);
   dense_settings dense = dense_read(plan);
-  experts_settings experts = experts_read(plan, true);
-  experts.gating = experts_read_gating(plan, EXPERTS_SIGMOID);
-  experts.scale = experts_read_scale(plan);
+  experts_settings experts = experts_read_shared(plan, true, EXPERTS_SIGMOID, true);
   experts.norm = dense.norm = "post_attention_norm.weight";
-  experts.expert_ffn = keys_size(keys, "expert_feed_forward_length", MODEL_FFN_MAX);
-  experts.shared_ffn =
-      experts.expert_ffn * keys_count_or_none(keys, "expert_shared_count", MODEL_EXPERTS_MAX);
-  experts.is_normalised = keys_flag(keys, "expert_weights_norm", true);
   if (plan_has_tensor(plan, "blk.0.attn_q_norm.weight")) attention.qk_norms = ATTENTION_HEAD_NORMS;
-  attention.rope = plan_rope(plan, attention.head_dim, false);
   plan_axes(plan, attention.rope, false);
   plan_leave_out_predictors(plan);
   plan_experts_decoder(plan, &attention, &experts, &dense);

@@ -20,10 +20,9 @@ static void plan_gpt2(model_plan *plan) {
 }
 
 static void plan_rotated(model_plan *plan, dense_activation activation) {
-  attention_settings attention = attention_read(plan);
+  const attention_settings attention = attention_read_rotated(plan, false);
   dense_settings dense = read_plain(plan);
   dense.activation = activation;
-  attention.rope = plan_rope(plan, attention.head_dim, false);
   plan_dense_decoder(plan, &attention, &dense);
 }
 

@@ -29,12 +29,11 @@ static experts_settings read_experts(model_plan *plan) {
 
 static void plan_gpt_oss(model_plan *plan) {
   experts_settings experts = read_experts(plan);
-  attention_settings attention = attention_read(plan);
+  attention_settings attention = attention_read_rotated(plan, false);
   experts.norm = "post_attention_norm.weight";
   experts.gating = EXPERTS_SOFTMAX_OF_CHOSEN;
   experts.activation = EXPERTS_SWIGLU_CLAMPED;
   attention.has_sinks = true;
-  attention.rope = plan_rope(plan, attention.head_dim, false);
   layer_kinds kinds = {2, attention, attention};
   kinds.multiple.rope = plan_window_rope_like(plan, attention.rope, attention.head_dim);
   kinds.multiple.window = keys_size(plan->keys, "attention.sliding_window", UINT32_MAX);

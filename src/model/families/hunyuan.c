@@ -4,9 +4,8 @@
 #include "model/families/families.h"
 
 static attention_settings read_attention(model_plan *plan) {
-  attention_settings attention = attention_read(plan);
+  attention_settings attention = attention_read_rotated(plan, false);
   attention.qk_norms = ATTENTION_NORMS_AFTER;
-  attention.rope = plan_rope(plan, attention.head_dim, false);
   // the norm cancels the magnitude of a scaling
   if (plan->keys->status == WICK_OK) plan->model->ropes[attention.rope].magnitude = 1;
   return attention;

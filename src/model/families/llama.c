@@ -5,9 +5,8 @@
 #include "model/families/families.h"
 
 static void plan_llama(model_plan *plan) {
-  attention_settings attention = attention_read(plan);
+  const attention_settings attention = attention_read_rotated(plan, true);
   const dense_settings dense = dense_read(plan);
-  attention.rope = plan_rope(plan, attention.head_dim, true);
   if (keys_count_or_none(plan->keys, "expert_count", MODEL_EXPERTS_MAX) == 0) {
     plan_dense_decoder(plan, &attention, &dense);
     return;

@@ -6,10 +6,9 @@
 
 static void plan_mistral3(model_plan *plan) {
   model_keys *keys = plan->keys;
-  attention_settings attention = attention_read(plan);
+  attention_settings attention = attention_read_rotated(plan, true);
   const dense_settings dense = dense_read(plan);
   plan_refuse_experts(plan);
-  attention.rope = plan_rope(plan, attention.head_dim, true);
   if (keys->status != WICK_OK) return;
   model_rope *rope = &plan->model->ropes[attention.rope];
   // YaRN's factor of the rotated parts is divided out, completely if the value is 1

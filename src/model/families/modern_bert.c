@@ -8,7 +8,7 @@ static void plan_modern_bert(model_plan *plan) {
   enum { PATTERN = 3 };
   model_keys *keys = plan->keys;
   loaded_model *model = plan->model;
-  attention_settings whole = attention_read(plan);
+  attention_settings whole = attention_read_rotated(plan, false);
   dense_settings dense = dense_read(plan);
   dense.activation = DENSE_GELU_ERF;
   dense.may_fuse_gate = true;
@@ -16,7 +16,6 @@ static void plan_modern_bert(model_plan *plan) {
   model->head.score_pooling = WICK_POOLING_MEAN;
   model->head.activation = HEAD_GELU;
   whole.is_whole = true;
-  whole.rope = plan_rope(plan, whole.head_dim, false);
   attention_settings windowed = whole;
   windowed.rope = plan_window_rope(plan, whole.head_dim, false);
   windowed.window = keys_size(keys, "attention.sliding_window", MODEL_WINDOW_MAX);

@@ -6,13 +6,12 @@
 #include "model/families/families.h"
 
 static void plan_after(model_plan *plan, attention_qk_norms qk_norms) {
-  attention_settings attention = attention_read(plan);
+  attention_settings attention = attention_read_rotated(plan, false);
   dense_settings dense = dense_read(plan);
   attention.norm = dense.norm = NULL;
   attention.post_norm = "post_attention_norm.weight";
   dense.post_norm = "post_ffw_norm.weight";
   attention.qk_norms = qk_norms;
-  attention.rope = plan_rope(plan, attention.head_dim, false);
   plan_dense_decoder(plan, &attention, &dense);
 }
 
@@ -27,11 +26,10 @@ static void plan_exaone4(model_plan *plan) {
 }
 
 static void plan_olmoe(model_plan *plan) {
-  attention_settings attention = attention_read(plan);
+  attention_settings attention = attention_read_rotated(plan, false);
   experts_settings experts = experts_read(plan, true);
   experts.expert_ffn = plan_ffn(plan);
   attention.qk_norms = ATTENTION_ROW_NORMS;
-  attention.rope = plan_rope(plan, attention.head_dim, false);
   plan_experts_decoder(plan, &attention, &experts, NULL);
 }
 

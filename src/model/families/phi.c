@@ -5,10 +5,9 @@
 #include "model/families/families.h"
 
 static void plan_phi2(model_plan *plan) {
-  attention_settings attention = attention_read(plan);
+  attention_settings attention = attention_read_rotated(plan, false);
   dense_settings dense = dense_read(plan);
   attention.aside = ATTENTION_ASIDE_NORMED;
-  attention.rope = plan_rope(plan, attention.head_dim, false);
   dense.norm = NULL;
   dense.is_aside = dense.is_plain = true;
   dense.activation = DENSE_GELU;
@@ -16,19 +15,17 @@ static void plan_phi2(model_plan *plan) {
 }
 
 static void plan_phi3(model_plan *plan) {
-  attention_settings attention = attention_read(plan);
+  const attention_settings attention = attention_read_rotated(plan, false);
   dense_settings dense = dense_read(plan);
   dense.may_fuse_gate = true;
-  attention.rope = plan_rope(plan, attention.head_dim, false);
   plan_dense_decoder(plan, &attention, &dense);
 }
 
 static void plan_phimoe(model_plan *plan) {
-  attention_settings attention = attention_read(plan);
+  const attention_settings attention = attention_read_rotated(plan, false);
   experts_settings experts = experts_read(plan, true);
   experts.expert_ffn = plan_ffn(plan);
   experts.is_normalised = true;
-  attention.rope = plan_rope(plan, attention.head_dim, false);
   plan_experts_decoder(plan, &attention, &experts, NULL);
 }
 

@@ -16,10 +16,9 @@ static void plan_layers(model_plan *plan, const experts_settings *experts, bool 
       keys_count(plan->keys, "full_attention_interval", 1, MODEL_LAYERS_MAX, 4);
   delta_net_settings net = delta_net_read(plan);
   net.is_grouped = is_grouped;
-  attention_settings attention = attention_read(plan);
+  attention_settings attention = attention_read_rotated(plan, false);
   attention.qk_norms = ATTENTION_HEAD_NORMS;
   attention.is_gated = true;
-  attention.rope = plan_rope(plan, attention.head_dim, false);
   plan_axes(plan, attention.rope, true);
   if (experts == NULL) dense = dense_read(plan);
   dense.norm = "post_attention_norm.weight";

@@ -79,7 +79,7 @@ static void plan_granitehybrid(model_plan *plan) {
 static void plan_minicpm(model_plan *plan) {
   model_keys *keys = plan->keys;
   model_config *config = &plan->model->config;
-  attention_settings attention = attention_read(plan);
+  attention_settings attention = attention_read_rotated(plan, true);
   dense_settings dense = dense_read(plan);
   plan_refuse_experts(plan);
   if (keys->status != WICK_OK) return;
@@ -88,7 +88,6 @@ static void plan_minicpm(model_plan *plan) {
   dense.residual_scale = attention.residual_scale;
   config->embedding_scale = (float)keys_number(keys, "embedding_scale", 12);
   config->logit_scale = (float)(1 / keys_number(keys, "logit_scale", 256.0 / config->hidden));
-  attention.rope = plan_rope(plan, attention.head_dim, true);
   plan_dense_decoder(plan, &attention, &dense);
 }
 
