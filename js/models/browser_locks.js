@@ -36,55 +36,61 @@ export function openedInTime(opening, what) {
   });
 }
 
-/**
- * @param {string} id
- * @param {{steal?: boolean}} [options]
- * @returns {Promise<import('./backends.js').Unlock | undefined>} undefined if another tab has it
- */
-export function tryWebLock(id, { steal = false } = {}) {
-  const locks = globalThis.navigator?.locks;
-  if (!locks) return Promise.resolve(async () => {}); // insecure pages have no locks
-  return new Promise((settle, fail) => {
-    const lost = new AbortController();
-    /** @type {() => void} */
-    let release = () => {};
-    const held = new Promise((end) => {
-      release = () => end(undefined);
+/** The parts that the two backends have in common. */
+export class BrowserBackend {
+  /**
+   * @param {string} id
+   * @param {{steal?: boolean}} [options]
+   * @returns {Promise<import('./backends.js').Unlock | undefined>} undefined if another tab has it
+   */
+  tryLock(id, { steal = false } = {}) {
+    const locks = globalThis.navigator?.locks;
+    if (!locks) return Promise.resolve(async () => {}); // insecure pages have no locks
+    return new Promise((settle, fail) => {
+      const lost = new AbortController();
+      /** @type {() => void} */
+      let release = () => {};
+      const held = new Promise((end) => {
+        release = () => end(undefined);
+      });
+      const how = steal ? { steal } : { ifAvailable: true };
+      const ended = locks.request(`wick-llm model ${id}`, how, (lock) => {
+        if (lock === null) {
+          settle(undefined);
+          return undefined;
+        }
+        const unlock = async () => {
+          release();
+          await ended.catch(() => {}); // another tab has taken the lock
+        };
+        const isHeld = async () => {
+          await locks.query?.(); // if a frozen tab has lost its lock, it is notified before this query is answered
+          return !lost.signal.aborted;
+        };
+        settle(Object.assign(unlock, { isHeld, lost: lost.signal }));
+        return held;
+      });
+      ended.catch((error) => {
+        lost.abort();
+        fail(error);
+      });
     });
-    const how = steal ? { steal } : { ifAvailable: true };
-    const ended = locks.request(`wick-llm model ${id}`, how, (lock) => {
-      if (lock === null) {
-        settle(undefined);
-        return undefined;
-      }
-      const unlock = async () => {
-        release();
-        await ended.catch(() => {}); // another tab has taken the lock
-      };
-      const isHeld = async () => {
-        await locks.query?.(); // if a frozen tab has lost its lock, it is notified before this query is answered
-        return !lost.signal.aborted;
-      };
-      settle(Object.assign(unlock, { isHeld, lost: lost.signal }));
-      return held;
-    });
-    ended.catch((error) => {
-      lost.abort();
-      fail(error);
-    });
-  });
-}
+  }
 
-/** @returns {Promise<{freeBytes: number | undefined, isPersisted: boolean}>} */
-export async function estimateBrowser() {
-  const storage = globalThis.navigator?.storage;
-  const { quota, usage } = (await storage?.estimate?.().catch(() => undefined)) ?? {};
-  const isPersisted = (await storage?.persisted?.().catch(() => false)) ?? false;
-  const isKnown = quota !== undefined && usage !== undefined;
-  return { freeBytes: isKnown ? Math.max(0, quota - usage) : undefined, isPersisted };
-}
+  /** @returns {Promise<{freeBytes: number | undefined, isPersisted: boolean}>} */
+  async estimate() {
+    const storage = globalThis.navigator?.storage;
+    const { quota, usage } = (await storage?.estimate?.().catch(() => undefined)) ?? {};
+    const isPersisted = (await storage?.persisted?.().catch(() => false)) ?? false;
+    const isKnown = quota !== undefined && usage !== undefined;
+    return { freeBytes: isKnown ? Math.max(0, quota - usage) : undefined, isPersisted };
+  }
 
-/** @returns {Promise<boolean>} whether the browser keeps the models until the user removes them */
-export async function persistBrowser() {
-  return (await globalThis.navigator?.storage?.persist?.().catch(() => false)) ?? false;
+  /** @returns {Promise<boolean>} whether the browser keeps the models until the user removes them */
+  async persist() {
+    return (await globalThis.navigator?.storage?.persist?.().catch(() => false)) ?? false;
+  }
+
+  /** Does nothing: every chunk is stored when it has been written. */
+  async settle() {}
 }

@@ -2,13 +2,7 @@
 // record for each model, and one for each of its chunks.
 
 import { storageError, wholeArray } from '../storage/browser_files.js';
-import {
-  estimateBrowser,
-  noStorage,
-  openedInTime,
-  persistBrowser,
-  tryWebLock,
-} from './browser_locks.js';
+import { BrowserBackend, noStorage, openedInTime } from './browser_locks.js';
 import { checkRecord, chunkCount } from './records.js';
 
 /** @import { Backend } from './backends.js' */
@@ -57,11 +51,8 @@ const askOnce = (database, mode, ask) =>
   });
 
 /** @implements {Backend} */
-export class IndexedDbBackend {
+export class IndexedDbBackend extends BrowserBackend {
   kind = /** @type {const} */ ('indexeddb');
-  tryLock = tryWebLock;
-  estimate = estimateBrowser;
-  persist = persistBrowser;
   /** @type {Promise<IDBDatabase> | undefined} */
   #database;
 
@@ -160,8 +151,6 @@ export class IndexedDbBackend {
     const piece = wholeArray(bytes).buffer;
     await this.#ask('readwrite', ({ chunks }) => chunks.put(piece, [id, index]));
   }
-
-  async settle() {}
 
   /** @param {ModelRecord} record */
   async hasChunks({ id, size }) {

@@ -2,13 +2,7 @@
 // file for each chunk. A chunk is written to a copy that replaces it once it is complete, so no chunk is ever incomplete.
 
 import { readReplaced, storageError, writeCopy } from '../storage/browser_files.js';
-import {
-  estimateBrowser,
-  noStorage,
-  openedInTime,
-  persistBrowser,
-  tryWebLock,
-} from './browser_locks.js';
+import { BrowserBackend, noStorage, openedInTime } from './browser_locks.js';
 import { CHUNK_BYTES, chunkCount, chunkSize, parseRecord } from './records.js';
 
 /** @import { Backend } from './backends.js' */
@@ -30,11 +24,8 @@ export function hasOpfs() {
 }
 
 /** @implements {Backend} */
-export class OpfsBackend {
+export class OpfsBackend extends BrowserBackend {
   kind = /** @type {const} */ ('opfs');
-  tryLock = tryWebLock;
-  estimate = estimateBrowser;
-  persist = persistBrowser;
 
   /** @returns {Promise<any>} */
   async #root() {
@@ -106,8 +97,6 @@ export class OpfsBackend {
   async writeChunk(id, index, bytes) {
     await this.#write(id, String(index), bytes);
   }
-
-  async settle() {}
 
   /** @param {ModelRecord} record */
   async hasChunks(record) {
