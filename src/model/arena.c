@@ -46,3 +46,9 @@ uint8_t *arena_take_act(scratch_arena *arena, uint64_t rows, uint32_t cols) {
   const uint32_t blocks = (cols + 31) / 32;
   return arena_take_bytes(arena, rows * arena->kernels->act_bytes(KERNEL_ACT_Q8, blocks * 32));
 }
+
+void arena_reserve_act(scratch_arena *arena, uint64_t rows, uint32_t cols) {
+  const uint64_t begin = arena_mark(arena);
+  arena_take_act(arena, rows, cols);
+  arena_release(arena, begin);
+}

@@ -36,6 +36,9 @@ float *arena_take_floats(scratch_arena *arena, uint64_t count);
 // to a multiple of 32.
 uint8_t *arena_take_act(scratch_arena *arena, uint64_t rows, uint32_t cols);
 
+// Takes such memory and releases it: the arena can hold it at this point.
+void arena_reserve_act(scratch_arena *arena, uint64_t rows, uint32_t cols);
+
 static inline uint64_t arena_mark(const scratch_arena *arena) { return arena->used_bytes; }
 void arena_release(scratch_arena *arena, uint64_t mark);
 

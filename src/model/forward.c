@@ -73,10 +73,12 @@ static void reserve_blocks(const loaded_model *model, scratch_arena *arena) {
   const uint64_t begin = arena_mark(arena);
   for (uint32_t i = 0; i < model->config.layers; i++) {
     const model_block *block = model->layers[i].first;
-    for (; block != NULL; block = block->next) block->ops->reserve(block, arena);
+    for (; block != NULL; block = block->next) {
+      if (block->ops->reserve != NULL) block->ops->reserve(block, arena);
+      arena_release(arena, begin);
+    }
   }
-  arena_take_act(arena, arena->batch_tokens, model->config.hidden);
-  arena_release(arena, begin);
+  arena_reserve_act(arena, arena->batch_tokens, model->config.hidden);
   head_reserve(&model->head, model->config.hidden, arena);
   if (model->embedding.outside != NULL) tables_reserve(&model->embedding, arena);
   arena_release(arena, begin);

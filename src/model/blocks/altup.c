@@ -34,9 +34,7 @@ static void bind_ends(model_block *block, model_binder *binder) {
 
 static void reserve_ends(const model_block *block, scratch_arena *arena) {
   const ends_block *ends = (const ends_block *)block;
-  const uint64_t begin = arena_mark(arena);
   arena_take_act(arena, arena->batch_tokens, ends->projections.dims[0]);
-  arena_release(arena, begin);
 }
 
 static double length_of(const float *row, uint32_t n) {
@@ -152,10 +150,8 @@ static float *take_routes(scratch_arena *arena) {
 
 static void reserve_altup(const model_block *block, scratch_arena *arena) {
   const altup_block *altup = (const altup_block *)block;
-  const uint64_t begin = arena_mark(arena);
   take_routes(arena);
   arena_take_act(arena, arena->batch_tokens, altup->router->matrix.dims[0]);
-  arena_release(arena, begin);
 }
 
 typedef struct altup_job {

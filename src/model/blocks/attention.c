@@ -181,17 +181,14 @@ static uint32_t thread_floats(const attention_block *attention, const scratch_ar
 
 static void reserve(const model_block *block, scratch_arena *arena) {
   const attention_block *attention = (const attention_block *)block;
-  const uint64_t begin = arena_mark(arena);
   const attention_buffers buffers = take_buffers(attention, arena);
+  arena_reserve_act(arena, arena->batch_tokens, attention->hidden);
   const uint64_t parts = arena_mark(arena);
-  arena_take_act(arena, arena->batch_tokens, attention->hidden);
-  arena_release(arena, parts);
   take_padded(attention, arena, &buffers);
   if (attention->is.is_whole) take_pages(attention, arena);
   arena_take_floats(arena, (uint64_t)arena->threads * thread_floats(attention, arena));
   arena_release(arena, parts);
   arena_take_act(arena, arena->batch_tokens, q_dim(attention));
-  arena_release(arena, begin);
 }
 
 // ---- Running ----

@@ -93,13 +93,9 @@ static delta_buffers take_buffers(const delta_net_block *net, scratch_arena *are
 
 static void reserve(const model_block *block, scratch_arena *arena) {
   const delta_net_block *net = (const delta_net_block *)block;
-  const uint64_t begin = arena_mark(arena);
   take_buffers(net, arena);
-  const uint64_t products = arena_mark(arena);
-  arena_take_act(arena, arena->batch_tokens, net->hidden);
-  arena_release(arena, products);
+  arena_reserve_act(arena, arena->batch_tokens, net->hidden);
   arena_take_act(arena, arena->batch_tokens, net->value_dim);
-  arena_release(arena, begin);
 }
 
 // ---- Running ----

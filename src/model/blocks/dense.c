@@ -59,13 +59,9 @@ static dense_buffers take_buffers(const dense_block *dense, scratch_arena *arena
 
 static void reserve(const model_block *block, scratch_arena *arena) {
   const dense_block *dense = (const dense_block *)block;
-  const uint64_t begin = arena_mark(arena);
   take_buffers(dense, arena);
-  const uint64_t products = arena_mark(arena);
-  arena_take_act(arena, arena->batch_tokens, dense->dims.hidden);
-  arena_release(arena, products);
+  arena_reserve_act(arena, arena->batch_tokens, dense->dims.hidden);
   arena_take_act(arena, arena->batch_tokens, dense->is.ffn);
-  arena_release(arena, begin);
 }
 
 typedef struct gate_job {

@@ -181,20 +181,14 @@ static expert_buffers take_buffers(const experts_block *experts, scratch_arena *
   return buffers;
 }
 
-static void reserve_act(scratch_arena *arena, uint64_t rows, uint32_t cols) {
-  const uint64_t begin = arena_mark(arena);
-  arena_take_act(arena, rows, cols);
-  arena_release(arena, begin);
-}
-
 static void reserve(const model_block *block, scratch_arena *arena) {
   const experts_block *experts = (const experts_block *)block;
-  const uint64_t begin = arena_mark(arena), tokens = arena->batch_tokens;
+  const uint64_t tokens = arena->batch_tokens;
   take_buffers(experts, arena);
-  reserve_act(arena, tokens * experts->is.used, experts->hidden);  // also for the tokens' own rows
-  reserve_act(arena, tokens * experts->is.used, experts->is.expert_ffn);
-  reserve_act(arena, tokens, experts->is.shared_ffn);
-  arena_release(arena, begin);
+  const uint64_t rows = tokens * experts->is.used;
+  arena_reserve_act(arena, rows, experts->hidden);  // also for the tokens' own rows
+  arena_reserve_act(arena, rows, experts->is.expert_ffn);
+  arena_reserve_act(arena, tokens, experts->is.shared_ffn);
 }
 
 // ---- Routing ----

@@ -111,12 +111,6 @@ static latent_buffers take_buffers(const latent_block *latent, scratch_arena *ar
   return buffers;
 }
 
-static void reserve_act(scratch_arena *arena, uint64_t rows, uint32_t cols) {
-  const uint64_t begin = arena_mark(arena);
-  arena_take_act(arena, rows, cols);
-  arena_release(arena, begin);
-}
-
 static uint32_t thread_floats(const latent_block *latent, const scratch_arena *arena) {
   return attention_thread_floats(latent->is.heads, latent->kv_heads, latent->head_dim,
                                  arena->batch_tokens, false);
@@ -125,21 +119,20 @@ static uint32_t thread_floats(const latent_block *latent, const scratch_arena *a
 static void reserve(const model_block *block, scratch_arena *arena) {
   const latent_block *latent = (const latent_block *)block;
   const latent_settings *is = &latent->is;
-  const uint64_t begin = arena_mark(arena), tokens = arena->batch_tokens;
+  const uint64_t tokens = arena->batch_tokens;
   take_buffers(latent, arena);
-  reserve_act(arena, tokens, latent->hidden);
-  reserve_act(arena, tokens, is->q_rank);
+  arena_reserve_act(arena, tokens, latent->hidden);
+  arena_reserve_act(arena, tokens, is->q_rank);
   if (is->is_absorbed) {
-    reserve_act(arena, tokens * is->heads, latent->plain_dim);
-    reserve_act(arena, tokens * is->heads, is->kv_rank);
+    arena_reserve_act(arena, tokens * is->heads, latent->plain_dim);
+    arena_reserve_act(arena, tokens * is->heads, is->kv_rank);
   } else {
-    reserve_act(arena, tokens, is->kv_rank);
+    arena_reserve_act(arena, tokens, is->kv_rank);
   }
   const uint64_t buffers = arena_mark(arena);
   arena_take_floats(arena, (uint64_t)arena->threads * thread_floats(latent, arena));
   arena_release(arena, buffers);
-  reserve_act(arena, tokens, is->heads * is->value_dim);
-  arena_release(arena, begin);
+  arena_reserve_act(arena, tokens, is->heads * is->value_dim);
 }
 
 // ---- Running ----

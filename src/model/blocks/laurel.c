@@ -27,11 +27,9 @@ static float *take_rows(const laurel_block *laurel, scratch_arena *arena) {
 
 static void reserve(const model_block *block, scratch_arena *arena) {
   const laurel_block *laurel = (const laurel_block *)block;
-  const uint64_t begin = arena_mark(arena);
   const uint32_t hidden = laurel->left.dims[0];
   take_rows(laurel, arena);
   arena_take_act(arena, arena->batch_tokens, hidden > laurel->rank ? hidden : laurel->rank);
-  arena_release(arena, begin);
 }
 
 static void add_inputs(void *context, uint32_t first, uint32_t last, uint32_t thread) {

@@ -36,13 +36,9 @@ static float *take_rows(const inputs_block *inputs, scratch_arena *arena) {
 
 static void reserve_inputs(const model_block *block, scratch_arena *arena) {
   const inputs_block *inputs = (const inputs_block *)block;
-  const uint64_t begin = arena_mark(arena);
   if (inputs->table.outside != NULL) tables_reserve(&inputs->table, arena);
-  const uint64_t after = arena_mark(arena);
-  arena_take_act(arena, arena->batch_tokens, inputs->projection.dims[0]);
-  arena_release(arena, after);
+  arena_reserve_act(arena, arena->batch_tokens, inputs->projection.dims[0]);
   take_rows(inputs, arena);
-  arena_release(arena, begin);
 }
 
 typedef struct inputs_job {
@@ -120,11 +116,9 @@ static float *take_gates(const end_block *end, scratch_arena *arena) {
 
 static void reserve_end(const model_block *block, scratch_arena *arena) {
   const end_block *end = (const end_block *)block;
-  const uint64_t begin = arena_mark(arena);
   if (end->dim == 0) return;
   take_gates(end, arena);
   arena_take_act(arena, arena->batch_tokens, end->hidden > end->dim ? end->hidden : end->dim);
-  arena_release(arena, begin);
 }
 
 typedef struct end_job {

@@ -8,11 +8,6 @@ static void bind(model_block *block, model_binder *binder) {
   (void)binder;
 }
 
-static void reserve(const model_block *block, scratch_arena *arena) {
-  (void)block;
-  (void)arena;
-}
-
 static wick_status run(const model_block *block, model_pass *pass, wick_error *error) {
   (void)block;
   (void)pass;
@@ -26,11 +21,11 @@ static wick_status run_mixer(const model_block *block, model_pass *pass, wick_er
 }
 
 model_block *none_make(model_plan *plan) {
-  static const model_block_ops OPS = {"none", bind, reserve, run};
+  static const model_block_ops OPS = {"none", bind, NULL, run};
   return plan_block(plan, &OPS, sizeof(model_block));
 }
 
 model_block *none_make_mixer(model_plan *plan) {
-  static const model_block_ops OPS = {"none", bind, reserve, run_mixer};
+  static const model_block_ops OPS = {"none", bind, NULL, run_mixer};
   return plan_block(plan, &OPS, sizeof(model_block));
 }

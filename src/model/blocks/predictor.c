@@ -30,10 +30,8 @@ static float *take_rows(const predictor_block *predictor, scratch_arena *arena) 
 
 static void reserve(const model_block *block, scratch_arena *arena) {
   const predictor_block *predictor = (const predictor_block *)block;
-  const uint64_t begin = arena_mark(arena);
   take_rows(predictor, arena);
   arena_take_act(arena, arena->batch_tokens, 2 * predictor->hidden);
-  arena_release(arena, begin);
 }
 
 typedef struct predictor_job {

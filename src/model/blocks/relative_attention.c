@@ -63,13 +63,9 @@ static relative_buffers take_buffers(const relative_block *is, scratch_arena *ar
 
 static void reserve(const model_block *block, scratch_arena *arena) {
   const relative_block *is = (const relative_block *)block;
-  const uint64_t begin = arena_mark(arena);
   take_buffers(is, arena);
-  const uint64_t products = arena_mark(arena);
-  arena_take_act(arena, arena->batch_tokens, is->hidden);
-  arena_release(arena, products);
+  arena_reserve_act(arena, arena->batch_tokens, is->hidden);
   arena_take_act(arena, arena->batch_tokens, width(is));
-  arena_release(arena, begin);
 }
 
 // ---- Running ----

@@ -155,10 +155,8 @@ static time_buffers take_time_buffers(const time_mix_block *mix, scratch_arena *
 static void reserve_time_mix(const model_block *block, scratch_arena *arena) {
   const time_mix_block *mix = (const time_mix_block *)block;
   const uint32_t rank = rank_most(&mix->is);
-  const uint64_t begin = arena_mark(arena);
   take_time_buffers(mix, arena);
   arena_take_act(arena, arena->batch_tokens, mix->hidden > rank ? mix->hidden : rank);
-  arena_release(arena, begin);
 }
 
 typedef struct time_job {
@@ -370,10 +368,8 @@ static channel_buffers take_channel_buffers(const channel_mix_block *mix, scratc
 
 static void reserve_channel_mix(const model_block *block, scratch_arena *arena) {
   const channel_mix_block *mix = (const channel_mix_block *)block;
-  const uint64_t begin = arena_mark(arena);
   take_channel_buffers(mix, arena);
   arena_take_act(arena, arena->batch_tokens, mix->hidden > mix->ffn ? mix->hidden : mix->ffn);
-  arena_release(arena, begin);
 }
 
 // Computes hidden += value(relu(key(mixed))^2).

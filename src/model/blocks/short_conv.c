@@ -45,10 +45,8 @@ static conv_buffers take_buffers(const short_conv_block *conv, scratch_arena *ar
 
 static void reserve(const model_block *block, scratch_arena *arena) {
   const short_conv_block *conv = (const short_conv_block *)block;
-  const uint64_t begin = arena_mark(arena);
   take_buffers(conv, arena);
   arena_take_act(arena, arena->batch_tokens, conv->hidden);
-  arena_release(arena, begin);
 }
 
 typedef struct conv_job {

@@ -17,11 +17,6 @@ static void bind(model_block *block, model_binder *binder) {
   bind_norm(binder, side->name, binder->model->config.hidden, &side->norm, &side->norm_bias);
 }
 
-static void reserve(const model_block *block, scratch_arena *arena) {
-  (void)block;
-  (void)arena;
-}
-
 static wick_status run_begin(const model_block *block, model_pass *pass, wick_error *error) {
   (void)block;
   (void)error;
@@ -40,7 +35,7 @@ static wick_status run_end(const model_block *block, model_pass *pass, wick_erro
 }
 
 model_block *side_by_side_begin_make(model_plan *plan) {
-  static const model_block_ops OPS = {"side by side", bind, reserve, run_begin};
+  static const model_block_ops OPS = {"side by side", bind, NULL, run_begin};
   side_block *side = plan_block(plan, &OPS, sizeof *side);
   if (side == NULL) return NULL;
   plan->model->keeps_inputs = true;
@@ -48,7 +43,7 @@ model_block *side_by_side_begin_make(model_plan *plan) {
 }
 
 model_block *side_by_side_end_make(model_plan *plan, const char *norm) {
-  static const model_block_ops OPS = {"sum of both sides", bind, reserve, run_end};
+  static const model_block_ops OPS = {"sum of both sides", bind, NULL, run_end};
   side_block *side = plan_block(plan, &OPS, sizeof *side);
   if (side == NULL) return NULL;
   side->name = norm;

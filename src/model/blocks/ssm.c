@@ -113,14 +113,8 @@ static ssm_buffers take_buffers(const ssm_block *ssm, scratch_arena *arena) {
 static void reserve(const model_block *block, scratch_arena *arena) {
   const ssm_block *ssm = (const ssm_block *)block;
   const uint32_t widths[] = {ssm->hidden, ssm->is.inner, ssm->is.rank};
-  const uint64_t begin = arena_mark(arena);
   take_buffers(ssm, arena);
-  for (uint32_t i = 0; i < 3; i++) {
-    const uint64_t products = arena_mark(arena);
-    arena_take_act(arena, arena->batch_tokens, widths[i]);
-    arena_release(arena, products);
-  }
-  arena_release(arena, begin);
+  for (uint32_t i = 0; i < 3; i++) arena_reserve_act(arena, arena->batch_tokens, widths[i]);
 }
 
 // ---- Running ----

@@ -47,7 +47,6 @@ static void check_scratch(const loaded_model *model, uint32_t batch_tokens, uint
   for (uint32_t i = 0; i < watched_count; i++) {
     scratch_arena arena = {model->kernels, batch_tokens, threads, NULL, 64, 64};
     watched[i].real->reserve(watched[i].block, &arena);
-    CHECK_EQ_UINT(arena.used_bytes, 64);
     const uint64_t reserved = arena.peak_bytes - 64, most = watched[i].most_bytes;
     const bool is_right = i + 1 == watched_count ? most <= reserved : most == reserved;
     if (CHECK(is_right)) continue;
