@@ -45,19 +45,14 @@ void plan_last(model_plan *plan, uint32_t layer, model_block *last) {
   *at = last;
 }
 
-static bool is_text(gguf_string text, const char *wanted) {
-  return gguf_string_equals(text, wanted);
-}
-
 // Reads YaRN's settings. YaRN enlarges rotated parts (Peng et al. 2023, section 3.4); a file may
 // specify that whole keys and queries are scaled instead: "rope.scaling.yarn_log_multiplier".
 static void read_yarn(model_keys *keys, model_rope *rope) {
   rope->yarn = (model_yarn){true, keys_number(keys, "rope.scaling.yarn_beta_fast", 32),
                             keys_number(keys, "rope.scaling.yarn_beta_slow", 1)};
   if (keys->status == WICK_OK && rope->original_context == 0) {
-    keys->status = fail_with(keys->error, WICK_E_FORMAT, keys_offset(keys, "rope.scaling.type"),
-                             "the key '%s.rope.scaling.original_context_length' is missing",
-                             keys->architecture);
+    KEYS_FAIL(keys, WICK_E_FORMAT, "rope.scaling.type",
+              "the key '%s.rope.scaling.original_context_length' is missing", keys->architecture);
   }
   if (keys->status == WICK_OK && rope->scale > 1)
     rope->magnitude *= 1 + 0.1 * math_log(rope->scale);
@@ -72,20 +67,19 @@ static void read_rope_scale(model_keys *keys, model_rope *rope) {
   rope->original_context =
       keys_count_or_none(keys, "rope.scaling.original_context_length", UINT32_MAX);
   if (keys->status != WICK_OK) return;
-  if (!is_text(type, "linear") && !is_text(type, "yarn") && !is_text(type, "none") &&
-      !is_text(type, "longrope")) {
-    keys->status =
-        fail_with(keys->error, WICK_E_UNSUPPORTED, keys_offset(keys, "rope.scaling.type"),
-                  "RoPE scaling '%.*s' ('%s.rope.scaling.type') is not supported",
-                  type.size_bytes > 32 ? 32 : (int)type.size_bytes, type.bytes, keys->architecture);
+  if (!gguf_string_equals(type, "linear") && !gguf_string_equals(type, "yarn") &&
+      !gguf_string_equals(type, "none") && !gguf_string_equals(type, "longrope")) {
+    KEYS_FAIL(keys, WICK_E_UNSUPPORTED, "rope.scaling.type",
+              "RoPE scaling '%.*s' ('%s.rope.scaling.type') is not supported",
+              type.size_bytes > 32 ? 32 : (int)type.size_bytes, type.bytes, keys->architecture);
   }
-  if (!is_text(type, "none")) {
+  if (!gguf_string_equals(type, "none")) {
     const bool is_old = keys_offset(keys, "rope.scaling.factor") == WICK_NO_OFFSET;
     rope->scale = keys_number_or_none(keys, is_old ? "rope.scale_linear" : "rope.scaling.factor");
     if (rope->scale == 0) rope->scale = 1;
   }
   rope->magnitude = keys_number(keys, "rope.scaling.attn_factor", 1);
-  if (keys->status == WICK_OK && is_text(type, "yarn")) read_yarn(keys, rope);
+  if (keys->status == WICK_OK && gguf_string_equals(type, "yarn")) read_yarn(keys, rope);
 }
 
 static uint32_t add_rope(model_plan *plan, model_rope rope, uint32_t head_dim) {
@@ -93,9 +87,9 @@ static uint32_t add_rope(model_plan *plan, model_rope rope, uint32_t head_dim) {
   loaded_model *model = plan->model;
   if (keys->status != WICK_OK) return 0;
   if (rope.dims % 2 != 0 || rope.dims > head_dim) {
-    keys->status = fail_with(keys->error, WICK_E_FORMAT, keys_offset(keys, "rope.dimension_count"),
-                             "%s.rope.dimension_count %u must be even and at most the head's %u",
-                             keys->architecture, rope.dims, head_dim);
+    KEYS_FAIL(keys, WICK_E_FORMAT, "rope.dimension_count",
+              "%s.rope.dimension_count %u must be even and at most the head's %u",
+              keys->architecture, rope.dims, head_dim);
     return 0;
   }
   keys->status = rope_create(model->memory, &rope, keys->error);
@@ -205,9 +199,8 @@ static void refuse_count(model_plan *plan, const char *what, const char *name) {
   model_keys *keys = plan->keys;
   const uint32_t count = keys_count_or_none(keys, name, UINT32_MAX);
   if (keys->status != WICK_OK || count == 0) return;
-  keys->status =
-      fail_with(keys->error, WICK_E_UNSUPPORTED, keys_offset(keys, name),
-                "%s ('%s.%s' is %u) are not supported", what, keys->architecture, name, count);
+  KEYS_FAIL(keys, WICK_E_UNSUPPORTED, name, "%s ('%s.%s' is %u) are not supported", what,
+            keys->architecture, name, count);
 }
 
 void plan_refuse_window(model_plan *plan) {

@@ -16,10 +16,9 @@ static void read_activation(model_keys *keys, model_head *head) {
     head->activation = (head_activation)i;
     return;
   }
-  keys->status =
-      fail_with(keys->error, WICK_E_UNSUPPORTED, keys_offset(keys, "classifier.activation"),
-                "the activation '%.*s' ('%s.classifier.activation') is not supported",
-                name.size_bytes > 32 ? 32 : (int)name.size_bytes, name.bytes, keys->architecture);
+  KEYS_FAIL(keys, WICK_E_UNSUPPORTED, "classifier.activation",
+            "the activation '%.*s' ('%s.classifier.activation') is not supported",
+            name.size_bytes > 32 ? 32 : (int)name.size_bytes, name.bytes, keys->architecture);
 }
 
 // Reads the file's number, 0 to 4; otherwise returns `fallback`.

@@ -41,4 +41,7 @@ bool keys_text(model_keys *keys, const char *name, gguf_string *text);
 bool keys_is_list(const model_keys *keys, const char *name);
 // Returns the offset of the key in the file, or WICK_NO_OFFSET if it is absent.
 uint64_t keys_offset(const model_keys *keys, const char *name);
+// Fails at the key, with a message like that of fail_with.
+#define KEYS_FAIL(keys, code, name, ...) \
+  ((keys)->status = fail_with((keys)->error, code, keys_offset(keys, name), __VA_ARGS__))
 #endif

@@ -157,9 +157,9 @@ static void finish_plan(model_plan *plan) {
   head_read(keys, &model->head);
   if (keys->status != WICK_OK || !model->is_encoder) return;
   if (model->group_count == 0 && model->state_bytes == 0) return;
-  keys->status = fail_with(keys->error, WICK_E_UNSUPPORTED, keys_offset(keys, "attention.causal"),
-                           "'%s.attention.causal' is false, but the model has recurrent layers",
-                           keys->architecture);
+  KEYS_FAIL(keys, WICK_E_UNSUPPORTED, "attention.causal",
+            "'%s.attention.causal' is false, but the model has recurrent layers",
+            keys->architecture);
 }
 
 wick_status model_create(memory_gate *memory, const kernel_table *kernels,

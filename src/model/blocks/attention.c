@@ -471,15 +471,13 @@ static wick_status run(const model_block *block, model_pass *pass, wick_error *e
 static void check_heads(model_keys *keys, const attention_settings *is, uint32_t value_dim) {
   if (keys->status != WICK_OK) return;
   if (is->heads % is->kv_heads != 0) {
-    keys->status =
-        fail_with(keys->error, WICK_E_FORMAT, keys_offset(keys, "attention.head_count_kv"),
-                  "%s.attention.head_count %u is not a multiple of head_count_kv %u",
-                  keys->architecture, is->heads, is->kv_heads);
+    KEYS_FAIL(keys, WICK_E_FORMAT, "attention.head_count_kv",
+              "%s.attention.head_count %u is not a multiple of head_count_kv %u",
+              keys->architecture, is->heads, is->kv_heads);
   } else if (value_dim != is->head_dim) {
-    keys->status =
-        fail_with(keys->error, WICK_E_UNSUPPORTED, keys_offset(keys, "attention.key_length"),
-                  "heads of %u keys and %u values are not supported: they must be equal",
-                  is->head_dim, value_dim);
+    KEYS_FAIL(keys, WICK_E_UNSUPPORTED, "attention.key_length",
+              "heads of %u keys and %u values are not supported: they must be equal", is->head_dim,
+              value_dim);
   }
 }
 
@@ -494,10 +492,9 @@ attention_settings attention_read_layer(model_plan *plan, uint32_t layer) {
                                     MODEL_HEADS_MAX, is.heads);
   if (keys->status != WICK_OK) return is;
   if (is.kv_heads == 0) {
-    keys->status =
-        fail_with(keys->error, WICK_E_FORMAT, keys_offset(keys, "attention.head_count_kv"),
-                  "'%s.attention.head_count_kv' is 0, which is not between 1 and %d",
-                  keys->architecture, (int)MODEL_HEADS_MAX);
+    KEYS_FAIL(keys, WICK_E_FORMAT, "attention.head_count_kv",
+              "'%s.attention.head_count_kv' is 0, which is not between 1 and %d",
+              keys->architecture, (int)MODEL_HEADS_MAX);
     return is;
   }
   const uint32_t even = config->hidden / is.heads;
@@ -525,21 +522,18 @@ void attention_read_window_heads(model_plan *plan, attention_settings *settings)
 // Rejects settings that only causal attention supports.
 static void refuse_in_encoder(model_keys *keys, const attention_settings *is) {
   if (!is->has_sinks && !is->norms_values && is->qk_norms != ATTENTION_NORMS_AFTER) return;
-  keys->status = fail_with(keys->error, WICK_E_UNSUPPORTED, keys_offset(keys, "attention.causal"),
-                           "'%s.attention.causal' is false, which this architecture does not "
-                           "support",
-                           keys->architecture);
+  KEYS_FAIL(keys, WICK_E_UNSUPPORTED, "attention.causal",
+            "'%s.attention.causal' is false, which this architecture does not support",
+            keys->architecture);
 }
 
 // Rejects head sizes that are not a multiple of 4: weights of norms after the rotation are read
 // with the width that heads have in pages.
 static void refuse_odd_heads(model_keys *keys, uint32_t head_dim) {
   if (keys->status != WICK_OK) return;
-  keys->status =
-      fail_with(keys->error, WICK_E_UNSUPPORTED, keys_offset(keys, "attention.key_length"),
-                "heads of %u keys are not supported: this architecture requires a "
-                "multiple of 4",
-                head_dim);
+  KEYS_FAIL(keys, WICK_E_UNSUPPORTED, "attention.key_length",
+            "heads of %u keys are not supported: this architecture requires a multiple of 4",
+            head_dim);
 }
 
 static void note_heads(model_config *config, const attention_settings *is) {

@@ -308,9 +308,9 @@ delta_net_settings delta_net_read(model_plan *plan) {
   is.value_heads = keys_size(keys, "ssm.time_step_rank", MODEL_HEADS_MAX);
   is.taps = keys_count(keys, "ssm.conv_kernel", 2, KERNEL_CONV_WIDTH_MAX, 0);
   if (keys->status == WICK_OK && is.value_heads % is.key_heads != 0) {
-    keys->status = fail_with(keys->error, WICK_E_FORMAT, keys_offset(keys, "ssm.time_step_rank"),
-                             "%s.ssm.time_step_rank %u is not a multiple of ssm.group_count %u",
-                             keys->architecture, is.value_heads, is.key_heads);
+    KEYS_FAIL(keys, WICK_E_FORMAT, "ssm.time_step_rank",
+              "%s.ssm.time_step_rank %u is not a multiple of ssm.group_count %u",
+              keys->architecture, is.value_heads, is.key_heads);
   }
   return is;
 }

@@ -594,10 +594,9 @@ static void read_groups(model_keys *keys, experts_settings *is) {
   is->groups_used = keys_size(keys, "expert_group_used_count", groups);
   if (keys->status != WICK_OK) return;
   if (is->experts % groups != 0 || is->used > is->experts / groups * is->groups_used) {
-    keys->status = fail_with(
-        keys->error, WICK_E_FORMAT, keys_offset(keys, "expert_group_count"),
-        "%u of %u experts cannot be chosen from %u of %u groups ('%s.expert_group_count')",
-        is->used, is->experts, is->groups_used, groups, keys->architecture);
+    KEYS_FAIL(keys, WICK_E_FORMAT, "expert_group_count",
+              "%u of %u experts cannot be chosen from %u of %u groups ('%s.expert_group_count')",
+              is->used, is->experts, is->groups_used, groups, keys->architecture);
   }
 }
 

@@ -361,14 +361,13 @@ static uint32_t page_dim(const latent_settings *is) {
 static void check_sizes(model_keys *keys, const latent_settings *is) {
   if (keys->status != WICK_OK) return;
   if (is->rotated_dim >= is->key_dim) {
-    keys->status = fail_with(keys->error, WICK_E_FORMAT, keys_offset(keys, "rope.dimension_count"),
-                             "%s.rope.dimension_count %u must be less than the keys' %u",
-                             keys->architecture, is->rotated_dim, is->key_dim);
+    KEYS_FAIL(keys, WICK_E_FORMAT, "rope.dimension_count",
+              "%s.rope.dimension_count %u must be less than the keys' %u", keys->architecture,
+              is->rotated_dim, is->key_dim);
   } else if (page_dim(is) > MODEL_HEAD_DIM_MAX) {
-    keys->status =
-        fail_with(keys->error, WICK_E_UNSUPPORTED, keys_offset(keys, "attention.kv_lora_rank"),
-                  "latent attention with keys of %u values is not supported, limit is %d",
-                  page_dim(is), (int)MODEL_HEAD_DIM_MAX);
+    KEYS_FAIL(keys, WICK_E_UNSUPPORTED, "attention.kv_lora_rank",
+              "latent attention with keys of %u values is not supported, limit is %d", page_dim(is),
+              (int)MODEL_HEAD_DIM_MAX);
   }
 }
 

@@ -92,9 +92,8 @@ void plan_leave_out_predictors(model_plan *plan) {
   const uint32_t predictors = keys_count_or_none(keys, KEY, config->layers - 1);
   for (uint32_t i = 0; i < predictors && keys->status == WICK_OK; i++) {
     if (!is_own_layer(plan, --config->layers, name, sizeof name)) continue;
-    keys->status = fail_with(keys->error, WICK_E_FORMAT, keys_offset(keys, KEY),
-                             "'%s.%s' is %u, but '%s' has no nextn.enorm", keys->architecture, KEY,
-                             predictors, name);
+    KEYS_FAIL(keys, WICK_E_FORMAT, KEY, "'%s.%s' is %u, but '%s' has no nextn.enorm",
+              keys->architecture, KEY, predictors, name);
   }
   plan->with_predictor = plan->with_predictor && predictors != 0;
 }

@@ -413,9 +413,9 @@ rwkv_settings rwkv_read(model_plan *plan) {
   is.gate_rank = keys_size(keys, "attention.gate_lora_rank", most);
   keys_count(keys, "token_shift_count", 2, 2, 2);
   if (keys->status == WICK_OK && hidden % is.head_dim != 0) {
-    keys->status = fail_with(keys->error, WICK_E_FORMAT, keys_offset(keys, "wkv.head_size"),
-                             "%s.embedding_length %u is not a multiple of wkv.head_size %u",
-                             keys->architecture, hidden, is.head_dim);
+    KEYS_FAIL(keys, WICK_E_FORMAT, "wkv.head_size",
+              "%s.embedding_length %u is not a multiple of wkv.head_size %u", keys->architecture,
+              hidden, is.head_dim);
   }
   return is;
 }

@@ -363,9 +363,8 @@ static wick_status run(const model_block *block, model_pass *pass, wick_error *e
 static void check_multiple(model_keys *keys, const char *name, uint32_t value, const char *of,
                            uint32_t parts) {
   if (keys->status != WICK_OK || value % parts == 0) return;
-  keys->status =
-      fail_with(keys->error, WICK_E_FORMAT, keys_offset(keys, name),
-                "%s.%s %u is not a multiple of %s %u", keys->architecture, name, value, of, parts);
+  KEYS_FAIL(keys, WICK_E_FORMAT, name, "%s.%s %u is not a multiple of %s %u", keys->architecture,
+            name, value, of, parts);
 }
 
 ssm_settings ssm_read(model_plan *plan, ssm_form form) {

@@ -26,9 +26,8 @@ static void scale_yarn(model_plan *plan, latent_settings *latent) {
 static void refuse_temperature(model_keys *keys) {
   const char *name = "attention.temperature_scale";
   if (keys_number_or_none(keys, name) == 0) return;
-  keys->status =
-      fail_with(keys->error, WICK_E_UNSUPPORTED, keys_offset(keys, name),
-                "'%s.%s' is not supported in this architecture", keys->architecture, name);
+  KEYS_FAIL(keys, WICK_E_UNSUPPORTED, name, "'%s.%s' is not supported in this architecture",
+            keys->architecture, name);
 }
 
 static void plan_deepseek2(model_plan *plan) {

@@ -34,11 +34,10 @@ const model_block *gemma_layers_source(const gemma_layers *gemma, uint32_t layer
       return gemma->plan->model->layers[source].mixer;
     }
   }
-  keys->status =
-      fail_with(keys->error, WICK_E_FORMAT, keys_offset(keys, "attention.shared_kv_layers"),
-                "layer %u cannot share an earlier layer's keys and values "
-                "('%s.attention.shared_kv_layers')",
-                layer, keys->architecture);
+  KEYS_FAIL(keys, WICK_E_FORMAT, "attention.shared_kv_layers",
+            "layer %u cannot share an earlier layer's keys and values "
+            "('%s.attention.shared_kv_layers')",
+            layer, keys->architecture);
   return NULL;
 }
 

@@ -18,10 +18,9 @@ static void plan_t5encoder(model_plan *plan) {
   model->layer_prefix = "enc.";
   model->output_norm_name = "enc.output_norm.weight";
   if (keys->status == WICK_OK && attention.kv_heads != attention.heads) {
-    keys->status =
-        fail_with(keys->error, WICK_E_UNSUPPORTED, keys_offset(keys, "attention.head_count_kv"),
-                  "%u key heads for %u query heads are not supported in this architecture",
-                  attention.kv_heads, attention.heads);
+    KEYS_FAIL(keys, WICK_E_UNSUPPORTED, "attention.head_count_kv",
+              "%u key heads for %u query heads are not supported in this architecture",
+              attention.kv_heads, attention.heads);
   }
   const model_block *first = NULL;
   for (uint32_t layer = 0; layer < model->config.layers && keys->status == WICK_OK; layer++) {
