@@ -21,10 +21,10 @@ typedef struct model_block_ops {
   const char *name;  // "attention"
   // Requests its tensors by name. Failures are stored in the binder.
   void (*bind)(model_block *block, model_binder *binder);
-  // Takes the same memory from the arena as run, in the same order; the caller releases it. NULL:
-  // run takes none.
+  // Takes the same memory from the arena as run, in the same order. NULL: run takes none.
   void (*reserve)(const model_block *block, scratch_arena *arena);
-  // Adds to the hidden rows of the pass. Errors: WICK_E_NONFINITE, WICK_E_IO.
+  // Adds to the hidden rows of the pass. The caller releases the memory that reserve and run leave
+  // taken. Errors: WICK_E_NONFINITE, WICK_E_IO.
   wick_status (*run)(const model_block *block, model_pass *pass, wick_error *error);
 } model_block_ops;
 

@@ -277,9 +277,11 @@ static void add_deepstack(model_pass *pass) {
 
 static wick_status run_layer(model_pass *pass, wick_error *error) {
   const model_block *block = pass->model->layers[pass->layer].first;
+  const uint64_t begin = arena_mark(&pass->arena);
   wick_status status = pass->layer == 0 ? begin_layers(pass, error) : WICK_OK;
   for (; status == WICK_OK && block != NULL && pass->count != 0; block = block->next) {
     status = block->ops->run(block, pass, error);
+    arena_release(&pass->arena, begin);
   }
   if (status != WICK_OK) return status;
   add_deepstack(pass);

@@ -62,7 +62,6 @@ static void finish_spread(void *context, uint32_t first, uint32_t last, uint32_t
 
 static wick_status run_spread(const model_block *block, model_pass *pass, wick_error *error) {
   const ends_block *ends = (const ends_block *)block;
-  const uint64_t begin = arena_mark(&pass->arena);
   const uint32_t stride = pass->hidden_stride;
   (void)error;
   model_product product = pass_product(pass, pass->hidden, stride, ends->projections.dims[0]);
@@ -73,7 +72,6 @@ static wick_status run_spread(const model_block *block, model_pass *pass, wick_e
   product_run(&product);
   measure_product(pass->ops, OP_EMBED, &product);
   thread_pool_for(pass->threads, pass->count, finish_spread, pass);
-  arena_release(&pass->arena, begin);
   return WICK_OK;
 }
 
@@ -218,14 +216,12 @@ static void correct_tokens(void *context, uint32_t first, uint32_t last, uint32_
 static void route_tokens(const model_block *block, model_pass *pass, thread_job run) {
   const altup_block *altup = (const altup_block *)block;
   const altup_router *router = altup->router;
-  const uint64_t begin = arena_mark(&pass->arena);
   altup_job job = {altup, pass, take_routes(&pass->arena)};
   pass_norm(pass, pass->hidden, router->norm, router->norm_bias);
   pass_multiply(pass, OP_ROUTE, &router->matrix, NULL, pass->normed, pass->hidden_stride,
                 job.routes, arena_line_floats(STREAMS));
   thread_pool_for(pass->threads, pass->count, run, &job);
   measure_rows(pass->ops, OP_NORM, pass->count, 2ull * STREAMS * pass->model->config.hidden);
-  arena_release(&pass->arena, begin);
 }
 
 static wick_status run_predict(const model_block *block, model_pass *pass, wick_error *error) {

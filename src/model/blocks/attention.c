@@ -446,24 +446,21 @@ static void norm_input(const attention_block *attention, model_pass *pass) {
 
 static wick_status run(const model_block *block, model_pass *pass, wick_error *error) {
   const attention_block *attention = (const attention_block *)block;
-  const uint64_t begin = arena_mark(&pass->arena);
   const attention_buffers buffers = take_buffers(attention, &pass->arena);
   head_job job = {attention, pass, &buffers};
   norm_input(attention, pass);
   project(attention, pass, &buffers);
   if (needs_preparing(attention)) thread_pool_for(pass->threads, pass->count, prepare_heads, &job);
   const wick_status status = attend(attention, pass, &buffers, error);
-  if (status == WICK_OK) {
-    if (attention->is.is_gated || attention->sub_norm != NULL) {
-      thread_pool_for(pass->threads, pass->count, finish_output, &job);
-    }
-    if (attention->is.is_first ||
-        pass_keep_wanted(pass, buffers.out, buffers.out_stride, q_dim(attention))) {
-      add_output(attention, pass, &buffers);
-    }
+  if (status != WICK_OK) return status;
+  if (attention->is.is_gated || attention->sub_norm != NULL) {
+    thread_pool_for(pass->threads, pass->count, finish_output, &job);
   }
-  arena_release(&pass->arena, begin);
-  return status;
+  if (attention->is.is_first ||
+      pass_keep_wanted(pass, buffers.out, buffers.out_stride, q_dim(attention))) {
+    add_output(attention, pass, &buffers);
+  }
+  return WICK_OK;
 }
 
 // ---- Planning ----

@@ -266,7 +266,6 @@ static void measure_state(const delta_net_block *net, model_pass *pass) {
 
 static wick_status run(const model_block *block, model_pass *pass, wick_error *error) {
   const delta_net_block *net = (const delta_net_block *)block;
-  const uint64_t begin = arena_mark(&pass->arena);
   const delta_buffers buffers = take_buffers(net, &pass->arena);
   delta_job job = {.net = net, .pass = pass, .buffers = &buffers};
   const model_convolution convolution = {.pass = pass,
@@ -287,15 +286,14 @@ static wick_status run(const model_block *block, model_pass *pass, wick_error *e
   thread_pool_for(pass->threads, pass->count, gate_tokens, &job);
   measure_state(net, pass);
   const unsigned bad = atomic_load(&job.nonfinite);
-  wick_status status = WICK_OK;
   if (bad != 0) {
-    status = fail_with(error, WICK_E_NONFINITE, WICK_NO_OFFSET,
-                       "%u rows of the delta net of layer %u are not finite", bad, pass->layer);
-  } else if (pass_keep_wanted(pass, buffers.gate, buffers.value_stride, net->value_dim)) {
+    return fail_with(error, WICK_E_NONFINITE, WICK_NO_OFFSET,
+                     "%u rows of the delta net of layer %u are not finite", bad, pass->layer);
+  }
+  if (pass_keep_wanted(pass, buffers.gate, buffers.value_stride, net->value_dim)) {
     add_output(net, pass, &buffers);
   }
-  arena_release(&pass->arena, begin);
-  return status;
+  return WICK_OK;
 }
 
 // ---- Planning ----

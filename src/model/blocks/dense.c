@@ -156,7 +156,6 @@ static void add_output(const dense_block *dense, model_pass *pass, const dense_b
 static wick_status run(const model_block *block, model_pass *pass, wick_error *error) {
   const dense_block *dense = (const dense_block *)block;
   (void)error;
-  const uint64_t begin = arena_mark(&pass->arena);
   const dense_buffers buffers = take_buffers(dense, &pass->arena);
   const uint64_t products = arena_mark(&pass->arena);
   project(dense, pass, &buffers);
@@ -165,7 +164,6 @@ static wick_status run(const model_block *block, model_pass *pass, wick_error *e
   thread_pool_for(pass->threads, pass->count, activate_tokens, &job);
   measure_rows(pass->ops, OP_SILU, pass->count, 3ull * dense->is.ffn);
   add_output(dense, pass, &buffers);
-  arena_release(&pass->arena, begin);
   return WICK_OK;
 }
 

@@ -560,7 +560,6 @@ static void sum_tokens(void *context, uint32_t first, uint32_t last, uint32_t th
 
 static wick_status run(const model_block *block, model_pass *pass, wick_error *error) {
   const experts_block *experts = (const experts_block *)block;
-  const uint64_t begin = arena_mark(&pass->arena);
   const expert_buffers buffers = take_buffers(experts, &pass->arena);
   experts_job job = {experts, pass, &buffers};
   const float *input = experts->is.is_aside ? pass->aside : pass->hidden;
@@ -581,7 +580,6 @@ static wick_status run(const model_block *block, model_pass *pass, wick_error *e
   measure_rows(pass->ops, OP_EXPERTS, pass->count,
                (uint64_t)experts->hidden * (experts->is.used + 1));
   pass_norm_sums(pass, false, experts->sum_norm, experts->sum_norm_bias);
-  arena_release(&pass->arena, begin);
   return WICK_OK;
 }
 

@@ -332,7 +332,6 @@ static void add_values(const latent_job *job, model_pass *pass) {
 static wick_status run(const model_block *block, model_pass *pass, wick_error *error) {
   const latent_block *latent = (const latent_block *)block;
   const latent_settings *is = &latent->is;
-  const uint64_t begin = arena_mark(&pass->arena);
   const latent_buffers buffers = take_buffers(latent, &pass->arena);
   latent_job job = {latent, pass, &buffers};
   pass_norm(pass, pass->hidden, latent->norm, latent->norm_bias);
@@ -345,7 +344,6 @@ static wick_status run(const model_block *block, model_pass *pass, wick_error *e
   thread_pool_for(pass->threads, pass->count, arrange_tokens, &job);
   const wick_status status = attend(&job, pass, error);
   if (status == WICK_OK) add_values(&job, pass);
-  arena_release(&pass->arena, begin);
   return status;
 }
 

@@ -45,7 +45,6 @@ static void add_inputs(void *context, uint32_t first, uint32_t last, uint32_t th
 
 static wick_status run(const model_block *block, model_pass *pass, wick_error *error) {
   const laurel_block *laurel = (const laurel_block *)block;
-  const uint64_t begin = arena_mark(&pass->arena);
   const uint32_t stride = arena_line_floats(laurel->rank);
   const pass_output output = {&laurel->right, NULL, laurel->post_norm, 1, OP_DOWN};
   float *rows = take_rows(laurel, &pass->arena);
@@ -56,7 +55,6 @@ static wick_status run(const model_block *block, model_pass *pass, wick_error *e
                 stride);
   pass_add_output(pass, &output, rows, stride);
   thread_pool_for(pass->threads, pass->count, add_inputs, pass);
-  arena_release(&pass->arena, begin);
   return WICK_OK;
 }
 

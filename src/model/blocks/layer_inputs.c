@@ -70,19 +70,14 @@ static void finish_inputs(void *context, uint32_t first, uint32_t last, uint32_t
 
 static wick_status run_inputs(const model_block *block, model_pass *pass, wick_error *error) {
   const inputs_block *inputs = (const inputs_block *)block;
-  const uint64_t begin = arena_mark(&pass->arena);
   inputs_job job = {.inputs = inputs, .pass = pass};
   const wick_status status = tables_rows(pass, &inputs->table, &job.table, error);
-  if (status != WICK_OK) {
-    arena_release(&pass->arena, begin);
-    return status;
-  }
+  if (status != WICK_OK) return status;
   pass_multiply(pass, OP_EMBED, &inputs->projection, NULL, pass->hidden, pass->hidden_stride,
                 pass->layer_inputs, inputs->all);
   job.rows = take_rows(inputs, &pass->arena);
   thread_pool_for(pass->threads, pass->count, finish_inputs, &job);
   measure_rows(pass->ops, OP_EMBED, pass->count, 2ull * inputs->all);
-  arena_release(&pass->arena, begin);
   return WICK_OK;
 }
 
@@ -179,7 +174,6 @@ static void scale_tokens(void *context, uint32_t first, uint32_t last, uint32_t 
 
 static wick_status run_end(const model_block *block, model_pass *pass, wick_error *error) {
   const end_block *end = (const end_block *)block;
-  const uint64_t begin = arena_mark(&pass->arena);
   const uint32_t stride = arena_line_floats(end->dim);
   end_job job = {end, pass, NULL};
   (void)error;
@@ -200,7 +194,6 @@ static wick_status run_end(const model_block *block, model_pass *pass, wick_erro
     }
   }
   if (end->scale != NULL) thread_pool_for(pass->threads, pass->count, scale_tokens, &job);
-  arena_release(&pass->arena, begin);
   return WICK_OK;
 }
 

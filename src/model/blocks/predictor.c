@@ -56,13 +56,11 @@ static void norm_pairs(void *context, uint32_t first, uint32_t last, uint32_t th
 
 static wick_status run(const model_block *block, model_pass *pass, wick_error *error) {
   const predictor_block *predictor = (const predictor_block *)block;
-  const uint64_t begin = arena_mark(&pass->arena);
   predictor_job job = {predictor, pass, take_rows(predictor, &pass->arena)};
   (void)error;
   thread_pool_for(pass->threads, pass->count, norm_pairs, &job);
   pass_multiply(pass, OP_GATE_UP, &predictor->project, NULL, job.rows,
                 arena_line_floats(2 * predictor->hidden), pass->hidden, pass->hidden_stride);
-  arena_release(&pass->arena, begin);
   return WICK_OK;
 }
 

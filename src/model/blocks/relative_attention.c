@@ -168,7 +168,6 @@ static wick_status attend(const relative_block *is, model_pass *pass,
 
 static wick_status run(const model_block *block, model_pass *pass, wick_error *error) {
   const relative_block *is = (const relative_block *)block;
-  const uint64_t begin = arena_mark(&pass->arena);
   const relative_buffers buffers = take_buffers(is, &pass->arena);
   const pass_output output = {&is->output, NULL, NULL, 1, OP_ATTN_OUTPUT};
   project(is, pass, &buffers);
@@ -176,7 +175,6 @@ static wick_status run(const model_block *block, model_pass *pass, wick_error *e
   if (status == WICK_OK && pass_keep_wanted(pass, buffers.out, buffers.stride, width(is))) {
     pass_add_output(pass, &output, buffers.out, buffers.stride);
   }
-  arena_release(&pass->arena, begin);
   return status;
 }
 

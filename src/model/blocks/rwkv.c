@@ -318,7 +318,6 @@ static wick_status mix_time(time_job *job, model_pass *pass, wick_error *error) 
 
 static wick_status run_time_mix(const model_block *block, model_pass *pass, wick_error *error) {
   const time_mix_block *mix = (const time_mix_block *)block;
-  const uint64_t begin = arena_mark(&pass->arena);
   time_job job = {.mix = mix, .pass = pass};
   job.buffers = take_time_buffers(mix, &pass->arena);
   atomic_init(&job.nonfinite, 0);
@@ -327,7 +326,6 @@ static wick_status run_time_mix(const model_block *block, model_pass *pass, wick
     const pass_output output = {&mix->out, NULL, NULL, 1, OP_ATTN_OUTPUT};
     pass_add_output(pass, &output, job.buffers.mixed, pass->hidden_stride);
   }
-  arena_release(&pass->arena, begin);
   return status;
 }
 
@@ -386,18 +384,15 @@ static void add_channels(const channel_mix_block *mix, model_pass *pass,
 
 static wick_status run_channel_mix(const model_block *block, model_pass *pass, wick_error *error) {
   const channel_mix_block *mix = (const channel_mix_block *)block;
-  const uint64_t begin = arena_mark(&pass->arena);
   const channel_buffers buffers = take_channel_buffers(mix, &pass->arena);
   pass_norm(pass, pass->hidden, mix->norm, mix->norm_bias);
   const wick_status status = shift_rows(pass, mix->row_offset_bytes, buffers.before, error);
-  if (status == WICK_OK) {
-    mix_rows(pass, buffers.before, mix->mixes, buffers.mixed);
-    if (pass_keep_wanted(pass, buffers.mixed, pass->hidden_stride, mix->hidden)) {
-      add_channels(mix, pass, &buffers);
-    }
+  if (status != WICK_OK) return status;
+  mix_rows(pass, buffers.before, mix->mixes, buffers.mixed);
+  if (pass_keep_wanted(pass, buffers.mixed, pass->hidden_stride, mix->hidden)) {
+    add_channels(mix, pass, &buffers);
   }
-  arena_release(&pass->arena, begin);
-  return status;
+  return WICK_OK;
 }
 
 // ---- Planning ----

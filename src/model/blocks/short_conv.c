@@ -99,7 +99,6 @@ static void add_output(const short_conv_block *conv, model_pass *pass,
 
 static wick_status run(const model_block *block, model_pass *pass, wick_error *error) {
   const short_conv_block *conv = (const short_conv_block *)block;
-  const uint64_t begin = arena_mark(&pass->arena);
   const conv_buffers buffers = take_buffers(conv, &pass->arena);
   conv_job job = {.conv = conv, .pass = pass, .buffers = &buffers};
   const model_convolution convolution = {.pass = pass,
@@ -117,15 +116,14 @@ static wick_status run(const model_block *block, model_pass *pass, wick_error *e
   thread_pool_for(pass->threads, pass->count, gate_outputs, &job);
   measure_rows(pass->ops, OP_CONV, pass->count, (4ull + 2 * conv->taps) * conv->hidden);
   const unsigned bad = atomic_load(&job.nonfinite);
-  wick_status status = WICK_OK;
   if (bad != 0) {
-    status = fail_with(error, WICK_E_NONFINITE, WICK_NO_OFFSET,
-                       "%u rows of the convolution of layer %u are not finite", bad, pass->layer);
-  } else if (pass_keep_wanted(pass, buffers.out, buffers.out_stride, conv->hidden)) {
+    return fail_with(error, WICK_E_NONFINITE, WICK_NO_OFFSET,
+                     "%u rows of the convolution of layer %u are not finite", bad, pass->layer);
+  }
+  if (pass_keep_wanted(pass, buffers.out, buffers.out_stride, conv->hidden)) {
     add_output(conv, pass, &buffers);
   }
-  arena_release(&pass->arena, begin);
-  return status;
+  return WICK_OK;
 }
 
 model_block *short_conv_make(model_plan *plan, uint32_t taps) {

@@ -340,22 +340,20 @@ static void mix_tokens(ssm_job *job, model_pass *pass) {
 
 static wick_status run(const model_block *block, model_pass *pass, wick_error *error) {
   const ssm_block *ssm = (const ssm_block *)block;
-  const uint64_t begin = arena_mark(&pass->arena);
   ssm_job job = {.ssm = ssm, .pass = pass, .buffers = take_buffers(ssm, &pass->arena)};
   atomic_init(&job.nonfinite, 0);
   mix_tokens(&job, pass);
   const unsigned bad = atomic_load(&job.nonfinite);
-  wick_status status = WICK_OK;
   if (bad != 0) {
-    status = fail_with(error, WICK_E_NONFINITE, WICK_NO_OFFSET,
-                       "%u rows of the scan of layer %u are not finite", bad, pass->layer);
-  } else if (pass_keep_wanted(pass, job.buffers.read, job.buffers.inner_stride, ssm->is.inner)) {
+    return fail_with(error, WICK_E_NONFINITE, WICK_NO_OFFSET,
+                     "%u rows of the scan of layer %u are not finite", bad, pass->layer);
+  }
+  if (pass_keep_wanted(pass, job.buffers.read, job.buffers.inner_stride, ssm->is.inner)) {
     const pass_output output = {&ssm->out, NULL, ssm->post_norm, ssm->is.residual_scale,
                                 OP_ATTN_OUTPUT};
     pass_add_output(pass, &output, job.buffers.read, job.buffers.inner_stride);
   }
-  arena_release(&pass->arena, begin);
-  return status;
+  return WICK_OK;
 }
 
 // ---- Planning ----
