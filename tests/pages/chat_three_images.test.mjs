@@ -52,7 +52,11 @@ const again = `
   const image = await until('image', () => one('.message.user .media img'));
   await image.decode();
   await askReal('And now?');
-  const { turns } = await readAll();
+  // an answer is stored after it is shown
+  const { turns } = await until('stored', async () => {
+    const all = await readAll();
+    return all.turns.length === 4 && all;
+  });
   return { width: image.naturalWidth, turns: turns.length, media: turns.flatMap(({ media = [] }) => media).length };`;
 
 if (shared.skip) test('images in two browsers', { skip: shared.skip }, () => {});
