@@ -85,7 +85,7 @@ const LOOK_MS = 1000;
 
 /**
  * Visits a page without following its requests, messages and contexts as test tools do: that takes the browser and the page
- * about 100 ms until the first answer on two cores.
+ * about 90 ms until the first answer on two cores.
  * @param {import('puppeteer-core').Browser} browser
  * @param {string} url
  * @param {boolean} isPhone
