@@ -7,7 +7,7 @@ import { dirname, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build, transformSync } from 'esbuild';
 import { bundlePage, copyPackages, preloadsOf } from '../shared/bundle.mjs';
-import { addLinks } from '../shared/pages.mjs';
+import { addLinks, allowInline } from '../shared/pages.mjs';
 import { writeIcons } from './icons.mjs';
 
 const here = dirname(fileURLToPath(import.meta.url));
@@ -83,16 +83,14 @@ export async function addServiceWorker(folder, own = files) {
 }
 
 /**
- * Puts the script that runs before the first paint into the page, which saves a request, and its hash into the page's policy.
+ * Puts the script that runs before the first paint into the page, which saves a request.
  * @param {string} html
  */
 function withFirstScript(html) {
   const source = readFileSync(resolve(here, 'first_paint.js'), 'utf8');
   const script = transformSync(source, { minify: true, format: 'iife' }).code.trim();
-  const hash = createHash('sha256').update(script).digest('base64');
-  return html
-    .replace("script-src 'self'", `script-src 'self' 'sha256-${hash}'`)
-    .replace('<script src="first_paint.js"></script>', () => `<script>${script}</script>`);
+  const inline = () => `<script>${script}</script>`;
+  return allowInline(html, script).replace('<script src="first_paint.js"></script>', inline);
 }
 
 /**

@@ -1,13 +1,12 @@
 // examples/fork/build.mjs — builds the page in build/fork-page: a folder that any static server
 // can serve unchanged. Nothing is bundled: the page finds the package by its import map.
 
-import { createHash } from 'node:crypto';
 import { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { addServiceWorker, modelFiles, packageFiles } from '../chat/build.mjs';
 import { copyPackages, copyStyles } from '../shared/bundle.mjs';
-import { addLinks } from '../shared/pages.mjs';
+import { addLinks, allowInline } from '../shared/pages.mjs';
 
 const here = dirname(fileURLToPath(import.meta.url));
 const root = resolve(here, '../..');
@@ -17,15 +16,13 @@ export const site = resolve(root, 'build/fork-page');
 const files = ['index.html', 'icon.svg', ...packageFiles([], []), ...modelFiles];
 
 /**
- * Allows the import map by its hash; the page's policy allows no other inline script.
  * @param {string} html
  * @returns {string}
  */
 function allowImportMap(html) {
   const map = /<script type="importmap">(.*?)<\/script>/s.exec(html)?.[1];
   if (map === undefined) throw new Error('the page has no import map');
-  const hash = createHash('sha256').update(map).digest('base64');
-  return html.replace("script-src 'self'", `$& 'sha256-${hash}'`);
+  return allowInline(html, map);
 }
 
 /** @param {string} [folder] @param {string} [place] its folder in the site */

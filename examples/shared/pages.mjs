@@ -1,6 +1,8 @@
 // examples/shared/pages.mjs — the pages of the site, and the links from each page to the others. A
 // page that is served separately has no links.
 
+import { createHash } from 'node:crypto';
+
 /**
  * The pages in the order in which they are shown. The folder of the first page is the site's folder.
  */
@@ -33,6 +35,17 @@ export const pages = [
     text: 'How to use the engine and its package',
   },
 ];
+
+/**
+ * Allows an inline script or import map by its hash; a page's policy allows no other.
+ * @param {string} html
+ * @param {string} script its text
+ * @returns {string}
+ */
+export function allowInline(html, script) {
+  const hash = createHash('sha256').update(script).digest('base64');
+  return html.replace("script-src 'self'", `$& 'sha256-${hash}'`);
+}
 
 /**
  * @param {string} html with a comment where the links are inserted
