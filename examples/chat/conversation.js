@@ -425,7 +425,8 @@ async function sayNow(text) {
     takeOffer(); // Enter was pressed again
     return true;
   }
-  const compared = [...articles].findLast(([, article]) => article.querySelector('.columns'));
+  const columns = log.querySelector('.columns');
+  const compared = columns && [...articles].find(([, article]) => article.contains(columns));
   if (compared) showAfter(compared[0].parent); // the first answer, unless the user has chosen one
   const { tree } = chat;
   const path = shownAfter(tree);
