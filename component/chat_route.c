@@ -1,12 +1,13 @@
 // component/chat_route.c — POST /v1/chat/completions: checks fields, messages and tools, and builds
 // the engine's conversation and request.
+#include "chat_route.h"
+
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 
 #include "base/json.h"
 #include "media_jobs.h"
-#include "messages.h"
 #include "server.h"
 
 // ---- messages ----

@@ -7,8 +7,8 @@
 #include <time.h>
 
 #include "base/text.h"
+#include "chat_route.h"
 #include "facts.h"
-#include "messages.h"
 #include "prompts.h"
 #include "server.h"
 #include "shape.h"

@@ -1,7 +1,6 @@
 // load/state.h — the loader's state, shared by its files. Only src/load/*.c include this header.
 //
-//   loader_feed (feed.c) -> load_take_directory (directories.c)   until all directories are
-//   complete
+//   loader_feed (feed.c) -> load_take_directory (directories.c)   until all are complete
 //                        -> the sink                              then
 #ifndef WICK_LOAD_STATE_H
 #define WICK_LOAD_STATE_H

@@ -1,7 +1,6 @@
-// component/messages.h — the messages and tools of a conversation in a request's body
-// (chat_route.c).
-#ifndef WICK_COMPONENT_MESSAGES_H
-#define WICK_COMPONENT_MESSAGES_H
+// component/chat_route.h — the messages and tools of a conversation in the body of a request.
+#ifndef WICK_COMPONENT_CHAT_ROUTE_H
+#define WICK_COMPONENT_CHAT_ROUTE_H
 
 #include "media_parts.h"
 
