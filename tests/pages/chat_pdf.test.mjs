@@ -85,17 +85,17 @@ const slowly = `const now = performance.now.bind(performance);
 
 test('progress in pages is shown for a PDF that takes a while to read', { skip }, async (t) => {
   const script = `${slowly}
-    globalThis.told = [];
+    globalThis.notes = [];
     addEventListener('DOMContentLoaded', () => {
-      const look = () => told.push(document.querySelector('.attached-note')?.textContent);
+      const look = () => notes.push(document.querySelector('.attached-note')?.textContent);
       new MutationObserver(look).observe(document.body, { childList: true, characterData: true, subtree: true });
     });`;
   const page = await openPage(t, { script });
   const lines = Array.from({ length: 40 }, (_, index) => `Line ${index}`);
   await drop(page, { 'long.pdf': pdfOf(lines) });
   await chip(page).waitFor();
-  const told = /** @type {string[]} */ (await page.evaluate('told'));
-  assert.ok(told.includes('long.pdf: reading page 20 of 40Cancel'), told.join());
+  const notes = /** @type {string[]} */ (await page.evaluate('notes'));
+  assert.ok(notes.includes('long.pdf: reading page 20 of 40Cancel'), notes.join());
   await untilTrue(page, "document.querySelector('.attached-note').textContent === ''");
 });
 
