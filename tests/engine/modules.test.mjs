@@ -238,7 +238,7 @@ describe('the lists of flags.mk', () => {
         [],
         /^src\/sample\/\w+\.c uses \w+ of src\/sample\/dry\.c, which the small program leaves out/m,
       ],
-      [['model/families/qwen2'], [], /the architecture 'qwen2' is extra code/],
+      [['model/families/qwen'], [], /the architecture 'qwen2' is extra code/],
       [[], ['model/families/lfm2'], /the architecture 'lfm2' is not extra code/],
       [[], ['kernels/fp4'], /the type 'mxfp4' is not extra code/],
       [['text/spm'], [], /the tokenizer 'llama' is extra code/],
