@@ -210,10 +210,10 @@ test('every source and test in rooms.json exists, and each source is listed', ()
     );
     assert.ok(own, `${file} is missing in tools/mutants/rooms.json`);
   }
-  const units = new Set(
-    readdirSync(join(root, 'tests/c'), { recursive: true, encoding: 'utf8' }).map((file) =>
-      basename(file, '.c'),
-    ),
+  const units = new Map(
+    readdirSync(join(root, 'tests/c'), { recursive: true, encoding: 'utf8' })
+      .filter((file) => file.endsWith('.c'))
+      .map((file) => [basename(file, '.c'), file]),
   );
   for (const { sources, tests, own = {} } of [
     ...Object.values(rooms.c),
@@ -224,9 +224,19 @@ test('every source and test in rooms.json exists, and each source is listed', ()
       assert.ok(isIn && existsSync(join(root, file)), file);
     }
     for (const entry of [...tests, ...Object.values(own).flat()]) {
-      const [name] = entry.split(' '); // the rest is a pattern for test titles
-      const isThere = name.endsWith('.mjs') ? existsSync(join(root, name)) : units.has(name);
-      assert.ok(isThere, name);
+      const [name, ...words] = entry.split(' '); // the rest is a pattern for test titles
+      if (name.endsWith('.mjs')) {
+        assert.ok(existsSync(join(root, name)), name);
+        continue;
+      }
+      const unit = units.get(name) ?? assert.fail(`${name} is not in tests/c`);
+      const text = readFileSync(join(root, 'tests/c', unit), 'utf8');
+      const parts = [...text.matchAll(/^TEST\((\w+)\)/gm)].map(([, part]) => part);
+      for (const word of words)
+        assert.ok(
+          parts.some((part) => part.includes(word)),
+          `${entry}: ${word}`,
+        );
     }
   }
 });
