@@ -22,6 +22,9 @@ import { keeper } from './write_queue.js';
 
 const GAUGE_MS = 250;
 
+/** Whether the page is measuring if a question fits. Until then, the gauge makes no offer. */
+let isMeasuring = false;
+
 const promptField = /** @type {HTMLTextAreaElement} */ (byId('prompt'));
 
 /**
@@ -52,7 +55,9 @@ async function startAt(start, path, fold) {
  */
 export async function hasRoom(path, again) {
   const { engine } = chat;
+  isMeasuring = true;
   const fit = engine && (await measure(engine, path).catch(() => undefined)); // the engine reports the reason
+  isMeasuring = false;
   hideContextNote();
   if (!fit || fit.fits) return true;
   const { offer } = fit;
@@ -114,7 +119,8 @@ export function updateGauge() {
     const { engine, tree } = chat;
     const path = shownAfter(tree).filter((one) => !isForgotten(one));
     const offer = await showGauge(engine, path, promptField.value).catch(() => undefined);
-    if (!offer || chat.running || chat.tree !== tree || !byId('context-note').hidden) return;
+    if (!offer || isMeasuring || chat.running || chat.tree !== tree) return;
+    if (!byId('context-note').hidden) return;
     const words = 'The context, which is all that the model reads at once, is nearly full.';
     showContextNote(words, offer, async (isFolding) => {
       const fold = isFolding ? await foldOf(path, offer.start) : undefined;

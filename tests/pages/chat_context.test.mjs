@@ -450,6 +450,34 @@ test('the oldest turns are replaced by a summary, which is sent, shown, stored a
   await untilKept(page, ({ turns }) => !JSON.stringify(turns).includes('foxes'));
 });
 
+test('while the page measures whether a question fits, it makes no other offer', {
+  skip,
+}, async (t) => {
+  const { open } = await newContext(t);
+  const page = await open({ script: 'globalThis.contextSize = 60;' });
+  const words = 'The fox and the lamp went to the river and came back';
+  for (const turn of [1, 2]) await talk(page, `${turn} ${words}`, `Answer ${turn}. ${words}`);
+  await page.locator('#context-note:not([hidden])').waitFor(); // all that is shown has been counted
+  await page.fill('#prompt', `And now? ${words}`);
+  await untilTrue(page, 'document.getElementById("context-note").hidden');
+  const counted = await page.evaluate(`
+    globalThis.untilCounted = new Promise((settle) => { globalThis.release = settle; });
+    document.getElementById('composer').requestSubmit();
+    counts`);
+  await untilTrue(page, `counts > ${counted}`);
+  const gauge = await page.textContent('#gauge-text');
+  await page.evaluate('untilCounted = undefined');
+  await page.locator('#gauge-text', { hasNotText: String(gauge) }).waitFor({ state: 'attached' });
+  await page.waitForTimeout(100);
+  assert.equal(await page.isVisible('#context-note'), false);
+  await page.evaluate('release()');
+  await page.locator('#context-text', { hasText: 'With this question' }).waitFor();
+  await page.click('#make-room');
+  await page.locator('.message.user .body', { hasText: 'And now?' }).waitFor();
+  await page.evaluate("say('Now.'); end()");
+  await page.locator('.message.assistant .body', { hasText: 'Now.' }).waitFor();
+});
+
 test('removed turns are dropped from the session, and the rest is not recomputed', {
   skip: skip || !isFull,
 }, async (t) => {

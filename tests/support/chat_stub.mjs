@@ -6,7 +6,8 @@ import { keepNotices } from './chat_steps.mjs';
 
 /**
  * Replaces the package. Tests use `say`, `call`, `end` and `fail` to produce answers; `asked`,
- * `bodies`, `counts` and `loaded` record the page's requests. With `summary`, requests that are not
+ * `bodies`, `counts` and `loaded` record the page's requests. Tokens are counted after the promise
+ * `untilCounted`. With `summary`, requests that are not
  * streamed get that answer immediately. With `answersByItself`, words arrive automatically one by
  * one, after the calls in `callsByItself` if the request has tools. A token is a word.
  */
@@ -66,6 +67,7 @@ export const stubEngine = `
       kvStats: none, loadState: none, inspect: none, saveState: none,
       countTokens: async (input) => {
         globalThis.counts = (globalThis.counts ?? 0) + 1;
+        await globalThis.untilCounted;
         return count(input);
       },
       tokenize: async (input) => Array.from({ length: count(input) }, (_, index) => index),
