@@ -231,6 +231,17 @@ describe('threads, formats and limits', { skip: shared.skip }, () => {
     assert.ok(!alone.includes(lineBreak));
   });
 
+  test('without an encoder or parts, the command says which option is missing', async () => {
+    for (const [missing, given] of [
+      ['--mmproj', ['--parts', 'none.json']],
+      ['--parts', ['--mmproj', join(folder, type.mmproj)]],
+    ]) {
+      const done = await wick(native, ['media', join(folder, type.text_model), ...given]);
+      assert.equal(done.code, 2);
+      assert.equal(done.stderr.toString(), `wick: ${missing} is missing ('wick media --help')\n`);
+    }
+  });
+
   test('the cost is reported before encoding', async () => {
     const costOf = async (/** @type {string[]} */ ...options) => {
       const { code, stdout, stderr } = await plain([image], '--cost', ...options);

@@ -298,6 +298,24 @@ TEST(content_begins_after_the_first_end_of_reasoning) {
   wick_engine_destroy(engine);
 }
 
+TEST(constrained_content_continues_its_prefix) {
+  wick_engine *engine = open_engine("{{ messages[0].content }}");
+  wick_conversation of = conversation_of(HELLO(""));
+  const wick_grammar schema = {.kind = WICK_GRAMMAR_JSON_SCHEMA,
+                               .text = "{\"enum\":[\"ok\"]}",
+                               .text_bytes = strlen("{\"enum\":[\"ok\"]}")};
+  of.chat.prefix = "\"o";
+  of.chat.prefix_bytes = strlen(of.chat.prefix);
+  wick_request request = request_of(&of);
+  reply_record out = {.engine = engine};
+  uint32_t id;
+  request.grammar = &schema;
+  CHECK_EQ_INT(wick_request_submit(engine, &request, &id, NULL), WICK_OK);
+  fixture_run(engine, take, &out);
+  CHECK_EQ_STR(out.text, "c:k\"");
+  wick_engine_destroy(engine);
+}
+
 TEST(a_session_is_reused_for_the_next_turn) {
   wick_engine *engine = open_engine("{% for one in messages %}[{{ one.content }}]{% endfor %}");
   wick_error error;

@@ -2,6 +2,7 @@
 #include "base/math.h"
 #include "check.h"
 #include "media/audio.h"
+#include "media/media.h"
 #include "platform/platform.h"
 
 enum { BANDS = 80, SAMPLES = 16000 };
@@ -140,5 +141,18 @@ TEST(allocation_failures_are_reported) {
     memory.fail_at_call = call;
     CHECK_EQ_INT(spectrum_of(front_of("ultravox"), 800), WICK_E_NOMEM);
     CHECK_EQ_UINT(memory.blocks_now, 0);
+  }
+}
+
+// Recordings with equal hashes share their rows.
+TEST(the_hash_of_a_recording_depends_on_every_sample) {
+  enum { COUNT = 1000 };
+  for (size_t i = 0; i < COUNT; i++) samples[i] = (float)i;
+  const uint64_t whole = media_hash_samples(samples, COUNT);
+  CHECK(media_hash_samples(samples, COUNT - 1) != whole);
+  for (size_t i = 0; i < COUNT; i++) {
+    samples[i] += 1;
+    CHECK(media_hash_samples(samples, COUNT) != whole);
+    samples[i] -= 1;
   }
 }

@@ -171,6 +171,10 @@ TEST(invalid_per_layer_values_are_rejected_by_key) {
   check_refusal(&model, WICK_E_FORMAT, KEY);
   value_set_i32(builder_find(&model, KEY), 1, -1);
   check_refusal(&model, WICK_E_FORMAT, KEY);
+  value_resize(builder_find(&model, KEY), 0);
+  builder_find(&model, KEY)->item_type = GGUF_STRING;
+  value_resize(builder_find(&model, KEY), LAYERS);
+  check_refusal(&model, WICK_E_FORMAT, "'lfm2.attention.head_count_kv' is not an array of numbers");
   builder_put_text(&model, KEY, "2");
   check_refusal(&model, WICK_E_FORMAT, KEY);
   builder_free(&model);

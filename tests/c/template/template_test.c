@@ -226,6 +226,14 @@ TEST(formats_truncate_strings_by_characters) {
              "1000");
 }
 
+TEST(truncate_keeps_255_characters_and_a_leeway_of_5) {
+  begin();
+  check_text(
+      "{{ ('%260s' % 'a') | truncate(killwords=true) | length }} "
+      "{{ ('%261s' % 'a') | truncate(killwords=true) | length }}",
+      "{}", "260 255");
+}
+
 // GNU strftime's extension for numbers without leading zeros. Unknown letters stay unchanged.
 TEST(times_may_omit_leading_zeros) {
   begin();
@@ -265,6 +273,9 @@ TEST(content_spans_follow_the_content) {
               " <p>3", "..C..");
   check_marks("{% macro m(s) %}<{{ s }}>{% endmacro %}{{ m(l[0]) | replace('<', '{') }}", x, "{p>",
               ".C.");
+  check_marks(
+      "{{ '[1]' | from_json }}{{ '\"t\"' | from_json }}{{ ('\"' ~ l[0] ~ '\"') | from_json }}", x,
+      "[1]tp", "C.C.C");
   check_marks("{{ l[0] | default('t') }}{{ nope | default('t') }}{{ l[0] | e }}", x, "ptp", "C.C");
 }
 
