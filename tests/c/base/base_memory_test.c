@@ -327,6 +327,29 @@ TEST(a_reserve_returns_its_blocks_each_time) {
   CHECK_EQ_UINT(memory.blocks_now, 0);
 }
 
+// A reserve does not change how other blocks are freed, wherever they are.
+TEST(blocks_outside_a_reserve_are_freed_while_it_is_used) {
+  enum { BYTES = 512 };
+  gate_open(0);
+  uint8_t *blocks[3];
+  for (size_t i = 0; i < 3; i++) {
+    blocks[i] = memory_alloc(&memory, BYTES);
+    REQUIRE(blocks[i] != NULL);
+    for (size_t at = i; at > 0 && blocks[at] < blocks[at - 1]; at--) {
+      uint8_t *higher = blocks[at - 1];
+      blocks[at - 1] = blocks[at];
+      blocks[at] = higher;
+    }
+  }
+  memory_use_reserve(&memory, blocks[1], BYTES);
+  memory_free(&memory, blocks[0]);
+  memory_free(&memory, blocks[2]);
+  CHECK_EQ_UINT(memory.blocks_now, 1);
+  memory_end_reserve(&memory);
+  memory_free(&memory, blocks[1]);
+  CHECK_EQ_UINT(memory.bytes_now, 0);
+}
+
 typedef struct own_host {
   uint32_t taken, given_back, off_bytes;
   size_t size_bytes;  // size of the last block

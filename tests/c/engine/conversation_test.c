@@ -93,18 +93,18 @@ static wick_request request_of(const wick_conversation *conversation) {
   return request;
 }
 
-// Lets the engine reply with `text`. Generates `limit` of its tokens; 0: all of them and the end of
-// the turn.
-static reply_record reply(wick_engine *engine, const wick_conversation *conversation,
-                          const char *text, uint32_t limit) {
-  static int32_t tokens[TOKENS_MAX];
-  size_t count;
+// Lets the engine reply with tokens, to "hi" if `conversation` is NULL. Generates `limit` of them;
+// 0: all of them and the end of the turn.
+static reply_record reply_tokens(wick_engine *engine, const wick_conversation *conversation,
+                                 int32_t *tokens, size_t count, uint32_t limit) {
   reply_record out = {.engine = engine};
   uint32_t id;
   wick_error error = {0};
   wick_request request = request_of(conversation);
-  CHECK_EQ_INT(wick_tokenize(engine, text, strlen(text), 0, tokens, TOKENS_MAX - 1, &count, NULL),
-               WICK_OK);
+  if (conversation == NULL) {
+    request.text = "hi";
+    request.text_bytes = 2;
+  }
   tokens[count++] = FIXTURE_END;
   request.forced = tokens;
   request.forced_count = count;
@@ -115,6 +115,15 @@ static reply_record reply(wick_engine *engine, const wick_conversation *conversa
     printf("# %s\n", error.message);
   }
   return out;
+}
+
+static reply_record reply(wick_engine *engine, const wick_conversation *conversation,
+                          const char *text, uint32_t limit) {
+  static int32_t tokens[TOKENS_MAX];
+  size_t count;
+  CHECK_EQ_INT(wick_tokenize(engine, text, strlen(text), 0, tokens, TOKENS_MAX - 1, &count, NULL),
+               WICK_OK);
+  return reply_tokens(engine, conversation, tokens, count, limit);
 }
 
 static void check_reply(wick_engine *engine, const wick_conversation *conversation,
@@ -235,6 +244,24 @@ TEST(held_back_text_is_delivered_completely) {
   strncat(wanted, text, strlen(text) - strlen("</think>ok"));
   strcat(wanted, "c:ok");
   check_reply(engine, &with, text, 0, wanted);
+  wick_engine_destroy(engine);
+}
+
+// A reply that the limit cuts inside a character ends before it; one that the model ends there
+// shows that something is missing.
+TEST(an_incomplete_character_at_the_end_is_omitted_or_replaced) {
+  wick_engine *engine = open_engine("{{ messages[0].content }}");
+  const wick_conversation hello = conversation_of(HELLO(""));
+  check_reply(engine, &hello, "a\xc3\xa9", 2, "c:a");
+  for (int is_text = 0; is_text < 2; is_text++) {
+    int32_t tokens[4];
+    size_t count;
+    CHECK_EQ_INT(wick_tokenize(engine, "a\xc3\xa9", 3, 0, tokens, 4, &count, NULL), WICK_OK);
+    CHECK_EQ_UINT(count, 3);
+    const reply_record out = reply_tokens(engine, is_text != 0 ? NULL : &hello, tokens, 2, 0);
+    CHECK_EQ_STR(out.plain, "a\xef\xbf\xbd");
+    CHECK_EQ_STR(out.text, is_text != 0 ? "" : "c:a\xef\xbf\xbd");
+  }
   wick_engine_destroy(engine);
 }
 
