@@ -24,7 +24,7 @@ import { fingerprintOf, measureBook, partsInWords, partsOf } from './book_text.j
 import { openNew } from './conversation.js';
 import { byId, formatBytes, make, makeButton, showRows } from './dom.js';
 import { fileNameOf, saveFile } from './file_saver.js';
-import { makeTeller, readText } from './file_text.js';
+import { readText, reportReading } from './file_text.js';
 import { current } from './loader.js';
 import { keepValue, readValue } from './local_storage.js';
 import { showNotice } from './notice.js';
@@ -40,6 +40,7 @@ import { askToPersist, isFull, withRoom } from './storage_quota.js';
 const KIND = 'wick-chat-book-kind';
 const DRAWN_MS = 80;
 const NONE = 'No books yet.';
+const CANCEL = 'Cancel';
 
 /** The readings in this tab, by book. @type {Map<string, BookReading>} */
 const readings = new Map();
@@ -79,9 +80,10 @@ const kindField = /** @type {HTMLSelectElement} */ (part('#book-kind'));
 const fileField = /** @type {HTMLInputElement} */ (part('#book-file'));
 const keyField = /** @type {HTMLInputElement} */ (part('#book-key-file'));
 
-/** @param {string} text @param {() => unknown} [back] */
-function say(text, back) {
+/** @param {string} text @param {() => unknown} [back] undoes or ends it @param {string} [label] */
+function say(text, back, label = 'Undo') {
   status.textContent = text;
+  undo.textContent = label;
   undo.hidden = back === undefined;
   undo.onclick = () => {
     say('');
@@ -316,12 +318,14 @@ async function takeKey() {
 
 // ---- imported books ----
 
-/** @param {File} file */
-async function take(file) {
+/** @param {File} file @param {AbortController} control */
+async function take(file, control) {
   if (await isBook(file)) return takeBook(file);
-  const teller = makeTeller(file.name, say);
-  const found = await readText(file, teller.onPage);
-  teller.done();
+  const { signal } = control;
+  const tellReading = (/** @type {string} */ words) => say(words, () => control.abort(), CANCEL);
+  const onPage = reportReading(file.name, tellReading, signal);
+  const found = await readText(file, onPage).finally(() => say(''));
+  signal.throwIfAborted();
   if ('refusal' in found) throw new Error(found.refusal);
   if (found.text.trim() === '') throw new Error('it is empty');
   const book = await put(file.name.slice(0, 200), found.text);
@@ -353,10 +357,12 @@ async function takeAll(files) {
   if (!settings.remember)
     return say('Books need storage, but the settings say that nothing is stored in this browser.');
   const said = [];
+  const control = new AbortController();
   for (const file of files) {
     try {
-      said.push(await take(file));
+      said.push(await take(file, control));
     } catch (error) {
+      if (control.signal.aborted) break;
       const { message } = /** @type {Error} */ (error);
       said.push(`${file.name}: ${isFull(error) ? "this browser's storage is full" : message}.`);
     }
@@ -402,6 +408,11 @@ byId('add-book').addEventListener('click', () => fileField.click());
 byId('import-key').addEventListener('click', () => keyField.click());
 byId('export-key').addEventListener('click', () => saveKey().catch(tell));
 byId('close-books').addEventListener('click', () => dialog.close());
+dialog.addEventListener('keydown', (event) => {
+  if (event.key !== 'Escape' || undo.hidden || undo.textContent !== CANCEL) return;
+  event.preventDefault(); // keeps the dialog open
+  undo.click();
+});
 fileField.addEventListener('change', () => {
   const files = [...(fileField.files ?? [])];
   fileField.value = '';

@@ -9,22 +9,20 @@ const PDF_BYTES_MAX = 100e6;
 const REPORT_MS = 1000;
 
 /**
- * Reports how far a slow file has been read.
+ * Reports that a file is being read, and how far a slow one has been read.
  * @param {string} name
  * @param {(words: string) => void} say
+ * @param {AbortSignal} signal ends the reading
+ * @returns {(page: number, pages: number) => void} to be called for each page of a PDF
  */
-export function makeTeller(name, say) {
+export function reportReading(name, say, signal) {
   let reportedAt = performance.now();
-  let wasTold = false;
-  return {
-    onPage: (/** @type {number} */ page, /** @type {number} */ pages) => {
-      if (performance.now() - reportedAt < REPORT_MS) return;
-      reportedAt = performance.now();
-      wasTold = true;
-      say(`${name}: reading page ${page} of ${pages}`);
-    },
-    /** Clears an outdated report. */
-    done: () => wasTold && say(''),
+  say(`Reading ${name} …`);
+  return (page, pages) => {
+    signal.throwIfAborted();
+    if (performance.now() - reportedAt < REPORT_MS) return;
+    reportedAt = performance.now();
+    say(`${name}: reading page ${page} of ${pages}`);
   };
 }
 

@@ -6,7 +6,7 @@ import { attachedMedia, held, isReadable, setAttached, unreadMedium } from './at
 import { addBooks } from './book.js';
 import { byId, formatBytes, hasTouchScreen, make, makeButton } from './dom.js';
 import { mediaIn, setMediaIn } from './drafts.js';
-import { makeTeller } from './file_text.js';
+import { reportReading } from './file_text.js';
 import { beginsWith } from './file_type.js';
 import { readFile } from './media_files.js';
 import { hold, keepMedium } from './media_store.js';
@@ -74,12 +74,7 @@ export async function attachFiles(files, about, signal) {
       refused.push(`A message has at most ${MEDIA_MAX} attachments.`);
       break;
     }
-    tell(`Reading ${file.name} …`);
-    const teller = makeTeller(file.name, tell);
-    const onPage = (/** @type {number} */ page, /** @type {number} */ pages) => {
-      signal.throwIfAborted();
-      teller.onPage(page, pages);
-    };
+    const onPage = reportReading(file.name, tell, signal);
     const found = await readFile(file, onPage).catch(() => UNREADABLE);
     if (signal.aborted) break;
     if ('refusal' in found) {

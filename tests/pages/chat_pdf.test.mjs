@@ -135,3 +135,40 @@ test('Cancel and Escape end the reading of a PDF, and a message that waits for i
   await untilTrue(page, 'asked.length === 1');
   assert.match(await page.evaluate('asked[0]'), /^short\.pdf:/);
 });
+
+test('Cancel and Escape end the reading of a PDF for the shelf, which stays open', {
+  skip,
+}, async (t) => {
+  // calls `cancel` while a page is being read
+  const script = `${slowly}
+    globalThis.cancel = undefined;
+    addEventListener('DOMContentLoaded', () => {
+      const look = () => {
+        const note = document.querySelector('#books-note');
+        if (!cancel || !note?.textContent.includes('reading page 20')) return;
+        cancel();
+        cancel = undefined;
+      };
+      new MutationObserver(look).observe(document.body, { childList: true, characterData: true, subtree: true });
+    });`;
+  const page = await openPage(t, { script });
+  await page.click('#open-more');
+  await page.click('#open-books');
+  const long = pdfOf(Array.from({ length: 60 }, (_, index) => `Line ${index}`));
+  const fileOf = (/** @type {string} */ name, /** @type {string} */ text) => ({
+    ...{ name, mimeType: 'application/pdf', buffer: Buffer.from(text, 'latin1') },
+  });
+  for (const cancel of [
+    "() => document.querySelector('#books-undo').click()",
+    "() => document.activeElement.dispatchEvent(new KeyboardEvent('keydown', { key: 'Escape', bubbles: true, cancelable: true }))",
+  ]) {
+    await page.evaluate(`void (cancel = ${cancel})`);
+    await page.setInputFiles('#book-file', [fileOf('long.pdf', long), fileOf('b.pdf', long)]);
+    await untilTrue(page, "!cancel && document.querySelector('#books-undo').hidden");
+    await page.locator('#books-note', { hasText: 'No books yet.' }).waitFor();
+  }
+  assert.equal(await page.locator('#books li').count(), 0);
+  await page.setInputFiles('#book-file', fileOf('short.pdf', pdfOf(['Some text'])));
+  await page.locator('#books li', { hasText: 'short.pdf' }).waitFor();
+  assert.equal(await page.locator('#books-undo').isVisible(), false);
+});
