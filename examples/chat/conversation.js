@@ -378,6 +378,7 @@ export function openNew(known, isInstead = false) {
 
 /** Begins with an empty conversation in a browser that has none. */
 export function restoreNone() {
+  joinDraft(''); // stores the text that was typed before the page's modules ran
   announce();
   log.dataset.conversation = chat.about.id;
 }

@@ -1,6 +1,7 @@
 // examples/chat/first_paint.js — the inline script of the page, which runs before the first paint: sets the chosen theme, and
 // whether the list is closed. Starts the engine's worker, which takes as long to start as the page's modules take to load
-// (engine_start.js). Until those modules run, it notes that Enter was pressed, and reports a file that cannot be loaded.
+// (engine_start.js). Until those modules run, it notes that Enter was pressed, reports a file that cannot be loaded, and keeps
+// the typed text when the page is loaded again.
 
 try {
   const { dataset } = document.documentElement;
@@ -33,6 +34,17 @@ addEventListener('keydown', (event) => {
 
 /** @param {string} id */
 const find = (id) => /** @type {HTMLElement} */ (document.getElementById(id));
+const promptField = () => /** @type {HTMLTextAreaElement} */ (find('prompt'));
+document.addEventListener(
+  'readystatechange', // before the modules run
+  () => {
+    const { typed, ...rest } = history.state ?? {};
+    if (!typed) return;
+    promptField().value = typed;
+    history.replaceState(rest, '');
+  },
+  { once: true },
+);
 addEventListener(
   'error',
   ({ target }) => {
@@ -40,7 +52,10 @@ addEventListener(
     if (!(target instanceof HTMLScriptElement && target.src.endsWith('/page.js'))) return;
     find('problem-text').textContent =
       'A file of this page could not be loaded. Check the network connection, then try again.';
-    find('retry-loading').onclick = () => location.reload();
+    find('retry-loading').onclick = () => {
+      history.replaceState({ ...history.state, typed: promptField().value }, '');
+      location.reload();
+    };
     for (const id of ['problem', 'retry-loading']) find(id).hidden = false;
     for (const id of ['loading', 'dismiss-problem']) find(id).hidden = true;
   },

@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { assertAccessible } from '../support/accessible.mjs';
 import { PATIENCE_MS } from '../support/browsers.mjs';
 import { useChat } from '../support/chat_page.mjs';
-import { ask, talk } from '../support/chat_stub.mjs';
+import { ask, talk, untilKept } from '../support/chat_stub.mjs';
 import { untilTrue } from '../support/package.mjs';
 import { takePicture } from '../support/pictures.mjs';
 
@@ -187,10 +187,19 @@ test('a file of the page that cannot be loaded is reported, and the page can be 
     const alert = page.getByRole('alert').filter({ hasText: 'A file of this page' });
     await alert.waitFor({ timeout: PATIENCE_MS });
     assert.equal(await page.isVisible('#loading'), false);
+    await page.fill('#prompt', 'Typed early');
+    await alert.getByRole('button', { name: 'Try again' }).click(); // the file is still missing
+    await alert.waitFor({ timeout: PATIENCE_MS });
     await page.unroute(path);
     await alert.getByRole('button', { name: 'Try again' }).click();
     await page.waitForSelector('#send:not([disabled])');
     assert.equal(await alert.isVisible(), false);
+    assert.equal(await page.inputValue('#prompt'), 'Typed early');
+    await untilKept(page, ({ drafts }) => drafts.some(({ text }) => text === 'Typed early'));
+    await page.fill('#prompt', '');
+    await page.reload();
+    await page.waitForSelector('#send:not([disabled])');
+    assert.equal(await page.inputValue('#prompt'), '', 'the text is restored once');
   }
 });
 
