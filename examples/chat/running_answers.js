@@ -82,7 +82,7 @@ export function makeWriter(message, body, about, voice) {
       if (!message.rounds.includes(round)) message.rounds.push(round);
       message.content = '';
       draw();
-      showCalls(body, message.rounds);
+      showCalls(body, message.rounds, true);
       keepAnswer(message, about);
     },
     finish() {

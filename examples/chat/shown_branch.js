@@ -39,7 +39,7 @@ function fill(message) {
   body.hidden = false;
   if (isAnswer) {
     showReasoning(body, isGone ? '' : (message.reasoning ?? ''), message.reasoningMs ?? 0);
-    showCalls(body, isGone ? [] : message.rounds);
+    showCalls(body, isGone ? [] : message.rounds, message.state === 'writing');
   }
   showMedia(body, isGone ? [] : message.media);
   if (isGone) body.textContent = isAnswer ? '' : 'A question and its answer were forgotten.';

@@ -50,6 +50,15 @@ function collect({ calls }, { choices: [choice] }) {
   }
 }
 
+/** @template T @param {Promise<T>} result of a tool, whose code may still have to be loaded @param {AbortSignal} signal @returns {Promise<T>} */
+const unlessAborted = (result, signal) =>
+  new Promise((settle, fail) => {
+    const abort = () => fail(signal.reason);
+    if (signal.aborted) abort();
+    signal.addEventListener('abort', abort, { once: true });
+    result.then(settle, fail);
+  });
+
 /**
  * Yields the chunks of an answer, over all its rounds. A chunk with `round` arrives before the round's calls are run, and again
  * with their results.
@@ -75,10 +84,8 @@ export async function* withCalls(messages, ask, signal) {
     }
     if (isOver) return;
     yield { ...noChunk, round };
-    for (const call of round.calls) {
-      signal.throwIfAborted();
-      call.result = await runTool(call.name, call.arguments);
-    }
+    for (const call of round.calls)
+      call.result = await unlessAborted(runTool(call.name, call.arguments), signal);
     yield { ...noChunk, round };
     rounds.push(round);
   }
@@ -104,11 +111,15 @@ function readable(json) {
   }
 }
 
-/** @param {Call} call */
-function cardOf({ name, arguments: json, result }) {
+/** @param {Call} call @param {boolean} isRunning whether the answer is being written */
+function cardOf({ name, arguments: json, result }, isRunning) {
   const tabIndex = 0; // so that it can be scrolled with the keyboard
   const given = make('code', { className: 'call-arguments', tabIndex }, cut(readable(json)));
-  const got = make('p', { className: 'call-result', tabIndex }, cut(result ?? 'Running …'));
+  const got = make(
+    'p',
+    { className: 'call-result', tabIndex },
+    cut(result ?? (isRunning ? 'Running …' : 'Not run')),
+  );
   const parts = [make('strong', {}, cut(name, NAME_MAX)), ' ', given, got];
   return make('li', { className: 'call' }, ...parts);
 }
@@ -116,15 +127,16 @@ function cardOf({ name, arguments: json, result }) {
 /**
  * @param {HTMLElement} body of the answer, before which they are shown
  * @param {Round[]} [rounds]
+ * @param {boolean} [isRunning] whether the answer is being written
  */
-export function showCalls(body, rounds = []) {
+export function showCalls(body, rounds = [], isRunning = false) {
   const holder = /** @type {HTMLElement} */ (body.parentElement);
   holder.querySelector(':scope > .calls')?.remove();
   if (rounds.length === 0) return;
   const list = make('ul', { className: 'calls', ariaLabel: 'Tools that the model used' });
   for (const { content, calls } of rounds) {
     if (content.trim() !== '') list.append(make('li', { className: 'said' }, content.trim()));
-    list.append(...calls.map(cardOf));
+    list.append(...calls.map((call) => cardOf(call, isRunning)));
   }
   body.before(list);
 }

@@ -308,6 +308,27 @@ test('a model that keeps calling tools finally answers without them; Stop keeps 
   await page.locator('.message.assistant .body', { hasText: 'Half done.' }).waitFor();
 });
 
+test('Stop does not wait for a tool, and calls that were not run say so', { skip }, async (t) => {
+  const page = await openPage(t);
+  await page.route('**/calculator-*.js', () => {}); // it never arrives
+  await allowTools(page);
+  await ask(page, 'What is 2 + 2, and when?');
+  await page.evaluate(`call('calculator', '{"expression":"2 + 2"}'); call('clock', '{}', 'c2', 1)`);
+  await page.evaluate("end('tool_calls')");
+  await page.locator('.call-result', { hasText: 'Running' }).first().waitFor();
+  await page.click('#stop');
+  await page.locator('.continue').waitFor();
+  const results = page.locator('.call-result');
+  assert.deepEqual(await results.allInnerTexts(), ['Not run', 'Not run']);
+  await untilKept(page, ({ turns }) => turns.some(({ state }) => state === 'stopped'));
+  await page.reload();
+  await page.waitForSelector('#send:not([disabled])');
+  assert.deepEqual(await results.allInnerTexts(), ['Not run', 'Not run']);
+  await page.locator('.continue').click();
+  await untilTrue(page, 'bodies.length === 1');
+  assert.match(await page.evaluate('bodies[0].messages.at(-1).content'), /^Error: it was not run/);
+});
+
 test('another tab shows the calls', { skip: skip || !isFull }, async (t) => {
   const page = await openPage(t);
   await allowTools(page);
