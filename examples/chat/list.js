@@ -277,7 +277,7 @@ function noteFor(count, found) {
 /** @type {ReturnType<typeof setTimeout> | undefined} */
 let timer;
 
-export function refreshSoon() {
+function refreshSoon() {
   clearTimeout(timer);
   timer = setTimeout(() => {
     if (panel.open) refresh().catch(() => {});
@@ -312,7 +312,8 @@ function shortcuts(event) {
   }
 }
 
-export function startList() {
+/** @param {Promise<unknown>} storing settles when the store is open */
+export function startList(storing) {
   showPanel(isWide.matches && !wasClosed());
   isWide.addEventListener('change', () => showPanel(isWide.matches && !wasClosed()));
   byId('open-list').addEventListener('click', toggleList);
@@ -341,4 +342,5 @@ export function startList() {
   byId('new-chat').addEventListener('click', hideNotice);
   byId('log').addEventListener('conversation', refreshSoon);
   listenToAll(refreshSoon);
+  storing.then(refreshSoon);
 }

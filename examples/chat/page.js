@@ -320,7 +320,7 @@ addEventListener('keydown', (event) => {
 });
 startPageMenu();
 startViewport();
-startList();
+startList(storing);
 // there is a keyboard; on a touch screen, the focus would open one
 if (!hasTouchScreen() && document.activeElement === document.body)
   promptField.focus({ preventScroll: true });

@@ -49,6 +49,22 @@ async function act(page, title, action) {
   await page.locator('.actions').getByRole('button', { name: action, exact: true }).click();
 }
 
+test('the empty list explains itself, also if storage opens late', { skip }, async (t) => {
+  const script = `const { open } = IDBFactory.prototype;
+    IDBFactory.prototype.open = function (...args) {
+      const request = open.apply(this, args);
+      const add = request.addEventListener;
+      request.addEventListener = (type, listen, ...more) => {
+        const late = (event) => setTimeout(listen, 500, event);
+        add.call(request, type, type === 'success' ? late : listen, ...more);
+      };
+      return request;
+    };`;
+  const page = await (await newContext(t)).open({ script });
+  const words = 'Conversations are listed here as soon as you type.';
+  await page.locator('#list-note', { hasText: words }).waitFor({ timeout: 20_000 });
+});
+
 test('many conversations: New chat deletes nothing; pin, rename, delete and undo', {
   skip,
 }, async (t) => {
