@@ -145,9 +145,10 @@ function fieldOf(words, choose) {
   const field = make('div', { className: 'words-text', dir: 'auto', role: 'group', ariaLabel });
   for (const [index, word] of words.entries()) {
     const known = { role: 'button', ariaPressed: 'false', tabIndex: index === 0 ? 0 : -1 };
-    const element = make('span', known, word.text);
+    const text = word.text.trimStart();
+    const element = make('span', known, text);
     element.addEventListener('click', () => choose(word, element));
-    field.append(element);
+    field.append(word.text.slice(0, -text.length), element);
   }
   moveByKeys(field, ['ArrowLeft', 'ArrowRight']);
   return field;
@@ -178,6 +179,11 @@ export async function toggleWords(engine, message, article, branch) {
   if (before) return;
   const panel = make('div', { className: 'words' });
   const list = make('ul');
+  const close = () => {
+    panel.remove();
+    body.hidden = false;
+    /** @type {HTMLElement | null} */ (article.querySelector('.open-menu'))?.focus();
+  };
   const hint = 'Choose a word to see what else the model could have written there.';
   const says = make('p', { role: 'status' }, hint);
   let turn = 0;
@@ -206,16 +212,18 @@ export async function toggleWords(engine, message, article, branch) {
     /** @type {HTMLElement | null} */ (list.querySelector('button:enabled'))?.focus();
   };
   const words = wordsOf(message.content);
-  panel.append(fieldOf(words, choose), ...restOf(words, message.content), says, list);
+  panel.append(
+    fieldOf(words, choose),
+    ...restOf(words, message.content),
+    says,
+    list,
+    makeButton('Done', close),
+  );
   panel.addEventListener('keydown', (event) => {
     if (event.key !== 'Escape') return;
     const at = /** @type {HTMLElement | null} */ (panel.querySelector('[aria-pressed=true]'));
     if (list.contains(document.activeElement)) at?.focus();
-    else
-      article
-        .querySelector('footer')
-        ?.querySelector('.open-words')
-        ?.dispatchEvent(new MouseEvent('click'));
+    else close();
     event.stopPropagation();
   });
   body.after(panel);
