@@ -28,6 +28,17 @@ export function make(tag, known = {}, ...children) {
 /** Returns whether focusing a field opens an on-screen keyboard. */
 export const hasTouchScreen = () => matchMedia('(pointer: coarse)').matches;
 
+/**
+ * Opens a dialog. On a touch screen, none of its fields takes the focus, because that would open the keyboard.
+ * @param {HTMLDialogElement} dialog
+ */
+export function openDialog(dialog) {
+  dialog.showModal();
+  if (!hasTouchScreen()) return;
+  dialog.tabIndex = -1;
+  dialog.focus();
+}
+
 /** Safari ends a composition before the Enter that confirms it, and reports that Enter with this code. */
 const COMPOSING_KEY_CODE = 229;
 

@@ -1,7 +1,7 @@
 // examples/chat/picker.js — the dialog in which a model is chosen: from a list, as a file, by a
 // search or by a URL. Its header is read and checked before its weights are loaded.
 
-import { byId, make, makeLine } from './dom.js';
+import { byId, make, makeLine, openDialog } from './dom.js';
 import { isModel, isProjector } from './file_type.js';
 import { hubAddress } from './hub.js';
 import { isKept } from './kept_models.js';
@@ -243,7 +243,7 @@ export function startPicker() {
     dialog.returnValue = '';
     /** @type {HTMLInputElement} */ (byId('hub-address')).value = hubAddress();
     byId('hub-state').textContent = '';
-    dialog.showModal();
+    openDialog(dialog);
     showKept().catch(() => {
       manager = undefined; // no network: opening the dialog again retries
     });

@@ -2,7 +2,7 @@
 
 import { SETTINGS } from './built_in.js';
 import { CONTEXT_USUAL } from './context_sizes.js';
-import { byId } from './dom.js';
+import { byId, openDialog } from './dom.js';
 import { keepJson, readJson } from './local_storage.js';
 import { toolsTold } from './tools.js';
 
@@ -141,7 +141,7 @@ function readForm() {
 byId('open-settings').addEventListener('click', () => {
   fillForm();
   dialog.returnValue = '';
-  dialog.showModal();
+  openDialog(dialog);
 });
 
 byId('reset-settings').addEventListener('click', () => dialog.close('reset'));

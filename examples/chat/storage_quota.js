@@ -36,6 +36,7 @@ export async function askToPersist(isPrecious = false) {
   questions++;
   if (!isPrecious && questions < QUESTIONS_BEFORE_ASKING) return;
   try {
+    await keeper.untilIdle(); // the store may not be open yet
     if (keeper.store.kind === 'memory') return;
     const as = isInstalled() ? 'installed' : 'page';
     if (localStorage.getItem(ASKED) === as) return;

@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { CHAT_PAGE, chatPageBytes, sizeFault } from '../../tools/build/sizes.mjs';
 import { launchFirefox, launchWebKit, PATIENCE_MS } from '../support/browsers.mjs';
 import { bytesOf, useChat } from '../support/chat_page.mjs';
-import { ask, openStub, shown, talk, untilKept } from '../support/chat_stub.mjs';
+import { ask, openStub, opensLate, shown, talk, untilKept } from '../support/chat_stub.mjs';
 import { isFull } from '../support/level.mjs';
 import { locate } from '../support/locate.mjs';
 import { waitForPage } from '../support/package.mjs';
@@ -50,17 +50,7 @@ async function act(page, title, action) {
 }
 
 test('the empty list explains itself, also if storage opens late', { skip }, async (t) => {
-  const script = `const { open } = IDBFactory.prototype;
-    IDBFactory.prototype.open = function (...args) {
-      const request = open.apply(this, args);
-      const add = request.addEventListener;
-      request.addEventListener = (type, listen, ...more) => {
-        const late = (event) => setTimeout(listen, 500, event);
-        add.call(request, type, type === 'success' ? late : listen, ...more);
-      };
-      return request;
-    };`;
-  const page = await (await newContext(t)).open({ script });
+  const page = await (await newContext(t)).open({ script: opensLate });
   const words = 'Conversations are listed here as soon as you type.';
   await page.locator('#list-note', { hasText: words }).waitFor({ timeout: 20_000 });
 });

@@ -11,7 +11,7 @@ import { judge } from '../../examples/chat/model_verdict.js';
 import { CHUNK_BYTES } from '../../js/models/records.js';
 import { PATIENCE_MS } from '../support/browsers.mjs';
 import { useChat } from '../support/chat_page.mjs';
-import { openStub, shown, talk } from '../support/chat_stub.mjs';
+import { openStub, opensLate, shown, talk } from '../support/chat_stub.mjs';
 import { root } from '../support/locate.mjs';
 import { serveModel } from '../support/model_server.mjs';
 import { untilTrue } from '../support/package.mjs';
@@ -532,7 +532,7 @@ test('a browser that denied persistence to a page is asked again after the page 
   skip,
 }, async (t) => {
   const page = await openPage(t, {
-    script: `globalThis.asks = 0; localStorage.setItem('wick-chat-persist', 'page');
+    script: `${opensLate} globalThis.asks = 0; localStorage.setItem('wick-chat-persist', 'page');
       StorageManager.prototype.persisted = async () => false;
       StorageManager.prototype.persist = async () => { asks++; return false; };`,
   });
@@ -565,6 +565,16 @@ test('the message field has the focus at load, except on a touch screen', { skip
   await talk(page, 'Asked by a click on Send', 'One.');
   assert.equal(await focused(page), 'prompt');
   assert.equal(await focused(await openPage(t, { options: phone })), '');
+});
+
+test('on a touch screen, no dialog opens the keyboard', { skip }, async (t) => {
+  const page = await openPage(t, { options: phone });
+  for (const opener of ['#open-settings', '#choose-model']) {
+    await page.click(opener);
+    await page.locator('dialog:modal').waitFor();
+    assert.equal(await page.locator('dialog:modal:focus').count(), 1);
+    await page.keyboard.press('Escape');
+  }
 });
 
 test('without any model a message stays in its field, and the page says what to do', {

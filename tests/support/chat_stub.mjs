@@ -125,6 +125,20 @@ export const stubModels = `
 export const onBattery = `Navigator.prototype.getBattery = async () =>
   Object.assign(new EventTarget(), { charging: false });`;
 
+/** Runs in the page: its databases open half a second later. */
+export const opensLate = `{
+  const { open } = IDBFactory.prototype;
+  IDBFactory.prototype.open = function (...args) {
+    const request = open.apply(this, args);
+    const add = request.addEventListener;
+    request.addEventListener = (type, listen, ...more) => {
+      const late = (event) => setTimeout(listen, 500, event);
+      add.call(request, type, type === 'success' ? late : listen, ...more);
+    };
+    return request;
+  };
+}`;
+
 /** @typedef {import('playwright-core').Page} Page */
 /** @typedef {import('playwright-core').BrowserContext} BrowserContext */
 
