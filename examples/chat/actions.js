@@ -1,10 +1,21 @@
 // examples/chat/actions.js — the actions of a message: icon buttons for frequent actions, and a menu
 // of the others, each with a description.
 
-import { Copy, createElement, Ellipsis, Pencil, RefreshCw } from 'lucide';
+import {
+  ChevronLeft,
+  ChevronRight,
+  Copy,
+  createElement,
+  Ellipsis,
+  Pencil,
+  RefreshCw,
+} from 'lucide';
 import { make, makeButton, makeCopyButtons } from './dom.js';
 
-const icons = { copy: Copy, edit: Pencil, more: Ellipsis, regenerate: RefreshCw };
+const icons = {
+  ...{ copy: Copy, edit: Pencil, more: Ellipsis, regenerate: RefreshCw },
+  ...{ previous: ChevronLeft, next: ChevronRight },
+};
 
 /**
  * A row of the menu.

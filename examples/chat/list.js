@@ -1,6 +1,7 @@
 // examples/chat/list.js — the list of conversations: next to the conversation if there is room for
 // both, otherwise in a drawer. Deleted conversations can be restored.
 
+import { makeIconButton } from './actions.js';
 import { loadMedia, untilHeld } from './attachments.js';
 import { openConversation, openNew, tell } from './conversation.js';
 import { byId, isEnter, make, makeButton, makeSureButton, showRows } from './dom.js';
@@ -166,7 +167,8 @@ async function importFiles() {
 
 /** @param {Conversation} conversation @returns {HTMLAnchorElement} */
 function linkOf(conversation) {
-  const link = make('a', { href: `#${conversation.id}`, dir: 'auto' }, titled(conversation));
+  const title = titled(conversation);
+  const link = make('a', { href: `#${conversation.id}`, dir: 'auto', title }, title);
   if (conversation.id === chat.about.id) link.setAttribute('aria-current', 'page');
   return link;
 }
@@ -190,12 +192,11 @@ function itemOf(conversation, around = '', words = []) {
   const item = make('li');
   item.dataset.id = conversation.id;
   const isOpen = unfolded === conversation.id;
-  const more = makeButton('⋯', () => {
+  const toggle = () => {
     unfolded = isOpen ? '' : conversation.id;
     refresh();
-  });
-  more.className = 'more';
-  more.setAttribute('aria-label', `Actions for ${titled(conversation)}`);
+  };
+  const more = makeIconButton('more', `Actions for ${titled(conversation)}`, toggle, 'more');
   more.setAttribute('aria-expanded', String(isOpen));
   item.append(linkOf(conversation), more);
   const draft = drafts.get(conversation.id);

@@ -1,6 +1,7 @@
 // examples/chat/message.js — the elements of a message: its text, several answers side by side, the buttons
 // below it, and the field in which a question is edited.
 
+import { makeIconButton } from './actions.js';
 import { byId, isSending, make, makeButton } from './dom.js';
 
 /** @import { Message } from './tree.js' */
@@ -58,18 +59,15 @@ export function makeArrows(message, choose) {
   if (children.length < 2) return [];
   const index = children.indexOf(message);
   const where = make('span', {}, `${index + 1} / ${children.length}`);
-  const [back, on] = [-1, 1].map((step) => {
-    const direction = step < 0 ? 'previous' : 'next';
-    const to = (index + step + children.length) % children.length;
-    const arrow = makeButton(
-      step < 0 ? '‹' : '›',
-      () => choose(children[to].id, direction),
-      'branching',
-    );
+  /** @param {'previous' | 'next'} direction @param {string} name @param {number} step */
+  const arrowTo = (direction, name, step) => {
+    const { id } = children[(index + step + children.length) % children.length];
+    const arrow = makeIconButton(direction, name, () => choose(id, direction), 'branching');
     arrow.dataset.direction = direction;
-    arrow.setAttribute('aria-label', step < 0 ? 'Previous version' : 'Next version');
     return arrow;
-  });
+  };
+  const back = arrowTo('previous', 'Previous version', -1);
+  const on = arrowTo('next', 'Next version', 1);
   const known = { className: 'versions', ariaLabel: 'Versions of this message' };
   return [make('nav', known, back, where, on)];
 }

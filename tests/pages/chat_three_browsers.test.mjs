@@ -283,9 +283,9 @@ const passes = [
     await until('taken in', () => titles().length === length + 1 && shown().length === 2);
     takeIn('bad.json', '{');
     const refused = await until('refused', () => !one('#problem').hidden && one('#problem-text').textContent);
-    return { shown: shown(), versions: one('.message.assistant .versions').textContent.trim(), refused: refused.slice(0, 22) };`,
+    return { shown: shown(), versions: one('.message.assistant .versions > span').textContent, refused: refused.slice(0, 22) };`,
     {
-      ...{ shown: ['Say it', 'The second.'], versions: '‹2 / 2›' },
+      ...{ shown: ['Say it', 'The second.'], versions: '2 / 2' },
       refused: 'bad.json is not a file',
     },
   ],

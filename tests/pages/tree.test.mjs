@@ -148,11 +148,11 @@ test('an edited question is a branch, and the arrows lead back', { skip }, async
   const { all, read } = await lastPrompt(page);
   assert.ok(all > 2 * PAGE_TOKENS && read <= 2 * PAGE_TOKENS, `${read} of ${all} were read`);
   const versions = page.getByRole('navigation', { name: 'Versions of this message' });
-  assert.equal((await versions.innerText()).replace(/\s+/g, ' '), '‹ 2 / 2 ›');
+  assert.match(await versions.innerText(), /\b2 \/ 2\b/);
   await page.getByRole('button', { name: 'Previous version' }).click();
   assert.deepEqual(await shown(page), before);
   assert.equal(await page.innerText('#announcer'), 'Version 1 of 2');
-  const focused = await page.evaluate("document.activeElement.getAttribute('aria-label')");
+  const focused = await page.evaluate('document.activeElement.textContent');
   assert.equal(focused, 'Previous version', 'the focus stays on the arrow');
   // the answer continues from the old branch, which is not recomputed
   await ask(page, 'And then?');
