@@ -48,7 +48,7 @@ $$\\\\int_0^1 x^2 \\\\, dx = \\\\frac13$$
 /** Prevents loading from ending. */
 const holds = 'globalThis.holdLoading = () => new Promise(() => {});';
 const loads = `globalThis.holdLoading = ({ onProgress }) => new Promise(() => {
-  onProgress({ loaded: 1.2e6, total: 4.5e6, bytesPerSecond: 2e6, secondsLeft: 1.7, phase: 'loading' });
+  setInterval(onProgress, 100, { loaded: 1.2e6, total: 4.5e6, bytesPerSecond: 2e6, secondsLeft: 1.7, phase: 'loading' });
 });`;
 const fails = `globalThis.holdLoading = async () => {
   throw new Error("The engine's worker could not be started");

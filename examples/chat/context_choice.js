@@ -56,7 +56,7 @@ export async function fillSizes(field, hint, engine) {
     return option;
   });
   const isKnown = wanted === CONTEXT_USUAL || sizes.some(({ tokens }) => tokens === wanted);
-  if (options.length === 0) options.push(new Option(`at most ${number(CONTEXT_USUAL)} tokens`, ''));
+  if (options.length === 0) options.push(new Option(`At most ${number(CONTEXT_USUAL)} tokens`, ''));
   if (!isKnown) options.push(new Option(`${number(wanted)} tokens`, String(wanted)));
   field.replaceChildren(...options);
   field.value = wanted === CONTEXT_USUAL ? '' : String(wanted);

@@ -297,6 +297,7 @@ function announce(isNext) {
  */
 function show(about, tree, isCleared) {
   Object.assign(chat, { about, tree });
+  byId('announcer').textContent = '';
   hideAll();
   showAfter(tree);
   log.scrollTo({ top: log.scrollHeight, behavior: 'instant' });

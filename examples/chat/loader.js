@@ -85,7 +85,7 @@ export async function showFacts() {
   const facts = {
     Name: loaded?.name,
     Size: parameters > 0 && `${size} parameters`,
-    Context: `${info.contextSize} tokens`,
+    Context: `${info.contextSize.toLocaleString('en')} tokens`,
     Processor: crossOriginIsolated ? threads : `${threads}: the page is not cross-origin isolated`,
     'WebAssembly code': info.kernels,
     Engine: info.sharing === 'follower' && 'the one in another tab',

@@ -333,7 +333,7 @@ follow(); // Back may have been pressed while the page was starting
 takeShared(conversation.openNew, writePrompt);
 if (problem)
   showProblem(
-    `This browser cannot save conversations: ${sentence(problem)} They are lost when you close the page.`,
+    `Conversations are lost when you close this page, because the browser cannot save them: ${sentence(problem)}`,
   );
 await loadFirst();
 takeOpened(takeFiles);

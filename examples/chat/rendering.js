@@ -78,13 +78,15 @@ export function render(element, text, isWhole) {
   for (const wide of element.querySelectorAll('pre > code, table'))
     wide.setAttribute('tabindex', '0');
   enrich(element, isWhole);
-  if (isWhole) addCopyButtons(element);
+  if (isWhole) addHeads(element);
 }
 
-/** Adds a button to each block of code. @param {HTMLElement} element */
-function addCopyButtons(element) {
+/** Adds the language and a button to each block of code. @param {HTMLElement} element */
+function addHeads(element) {
   for (const block of element.querySelectorAll('pre')) {
     const text = () => block.querySelector('code')?.textContent ?? '';
     block.append(...makeCopyButtons('copy-code', text));
+    const [, language] = /^language-(.+)/.exec(block.querySelector('code')?.className ?? '') ?? [];
+    if (language) block.dataset.language = language;
   }
 }

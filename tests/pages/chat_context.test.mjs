@@ -280,7 +280,7 @@ test('if nothing can be stored, the page says so and works', { skip }, async (t)
   const script = `IDBFactory.prototype.open = () => { throw new DOMException('not here', 'SecurityError'); };`;
   const page = await open({ script });
   await page
-    .locator('#problem-text', { hasText: 'This browser cannot save conversations' })
+    .locator('#problem-text', { hasText: 'because the browser cannot save them' })
     .waitFor();
   await talk(page, 'A question', 'An answer.');
   await page.click('#new-chat');

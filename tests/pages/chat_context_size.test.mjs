@@ -80,7 +80,10 @@ async function openSettings(page) {
 
 /** @param {Page} page @param {number} tokens */
 const untilContext = (page, tokens) =>
-  untilTrue(page, `document.getElementById('facts').textContent.includes('${tokens} tokens')`);
+  untilTrue(
+    page,
+    `document.getElementById('facts').textContent.includes('${tokens.toLocaleString('en')} tokens')`,
+  );
 
 test('a size is chosen with its cost visible, kept with the conversation, and the gauge follows', {
   skip,
