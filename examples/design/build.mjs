@@ -6,6 +6,8 @@ import { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'no
 import { dirname, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import {
+  ChevronLeft,
+  ChevronRight,
   Copy,
   Ellipsis,
   FileText,
@@ -39,6 +41,8 @@ const icons = /** @type {const} */ ([
   [Copy, 'Copy'],
   [Pencil, 'Edit'],
   [RefreshCw, 'Answer again'],
+  [ChevronLeft, 'Previous version'],
+  [ChevronRight, 'Next version'],
   [X, 'Remove'],
 ]);
 
