@@ -1,6 +1,6 @@
 // examples/chat/book_rows.js — a book on the shelf: its description, and the actions that are available.
 
-import { formatBytes, formatDuration, make, makeButton } from './dom.js';
+import { formatBytes, formatDuration, formatNumber, make, makeButton } from './dom.js';
 
 /** @import { Book, Reading } from './book_store.js' */
 /** @import { BookReading } from './book_reading.js' */
@@ -13,7 +13,6 @@ import { formatBytes, formatDuration, make, makeButton } from './dom.js';
 
 /** For shorter times, the speed would depend more on the clock than on the model. */
 const MEASURED_MS = 700;
-const number = new Intl.NumberFormat('en');
 
 /** @param {number} ms */
 const timeOf = (ms) => (ms < 1000 ? 'less than a second' : formatDuration(ms / 1000));
@@ -21,7 +20,7 @@ const timeOf = (ms) => (ms < 1000 ? 'less than a second' : formatDuration(ms / 1
 /** @param {import('./book_reading.js').Progress} progress */
 function progressInWords({ done, total, begun, ms, msBefore }) {
   if (total === 0) return 'Starting';
-  const words = `Reading ${number.format(done)} of ${number.format(total)} tokens`;
+  const words = `Reading ${formatNumber(done)} of ${formatNumber(total)} tokens`;
   const spent = ms - msBefore;
   if (spent < MEASURED_MS || done <= begun || done >= total) return words;
   return `${words}, about ${formatDuration((((total - done) / (done - begun)) * spent) / 1000)} left`;
@@ -33,15 +32,15 @@ function facts(book, { own, others, reading, model }) {
   if (progress?.state === 'reading') return progressInWords(progress);
   const problem = progress?.problem ? ` ${progress.problem}` : '';
   if (own && own.tokens < own.total)
-    return `${number.format(own.tokens)} of ${number.format(own.total)} tokens read, ${formatBytes(own.size)}.${problem}`;
+    return `${formatNumber(own.tokens)} of ${formatNumber(own.total)} tokens read, ${formatBytes(own.size)}.${problem}`;
   if (own) {
     const saved = book.opened > 0 ? `${timeOf(book.savedMs)} saved` : `read in ${timeOf(own.ms)}`;
-    return `${number.format(own.total)} tokens, ${formatBytes(own.size)}, ${saved}.${problem}`;
+    return `${formatNumber(own.total)} tokens, ${formatBytes(own.size)}, ${saved}.${problem}`;
   }
   if (problem) return problem.trim();
   const whom = [...new Set(others.map((one) => one.model))].join(', ');
   if (whom) return `Read for ${whom}. For ${model || 'another model'} it must be read again.`;
-  return `${number.format(book.letters)} characters, not read yet.`;
+  return `${formatNumber(book.letters)} characters, not read yet.`;
 }
 
 /** @param {Book} book @param {Known} known @returns {Record<string, () => unknown>} */

@@ -22,7 +22,7 @@ import {
 } from './book_store.js';
 import { fingerprintOf, measureBook, partsInWords, partsOf } from './book_text.js';
 import { openNew } from './conversation.js';
-import { byId, formatBytes, make, makeButton, showRows } from './dom.js';
+import { byId, formatBytes, formatNumber, make, makeButton, showRows } from './dom.js';
 import { fileNameOf, saveFile } from './file_saver.js';
 import { readText, reportReading } from './file_text.js';
 import { current } from './loader.js';
@@ -175,11 +175,11 @@ function answered(id) {
 
 /** @param {Book} book @param {number} tokens @param {number} most @param {number} size */
 function askTooLong(book, tokens, most, size) {
-  const limit = `the context of this model has ${size} tokens, of which ${size - most} are reserved for questions`;
+  const limit = `the context of this model has ${formatNumber(size)} tokens, of which ${formatNumber(size - most)} are reserved for questions`;
   const read = (/** @type {number | undefined} */ count) => () =>
     cutUp(book, most, count).catch(tell);
   ask(book, {
-    text: `It has ${tokens} tokens, and ${limit}: it is ${tokens - most} tokens too long.`,
+    text: `It has ${formatNumber(tokens)} tokens, and ${limit}: it is ${formatNumber(tokens - most)} tokens too long.`,
     choices: {
       'Read the part that fits': read(1),
       'Read it in parts': read(undefined),

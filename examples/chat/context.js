@@ -7,7 +7,7 @@ import { messagesOf, readPart } from './answer_request.js';
 import { attachedMedia, loadMedia, untilHeld } from './attachments.js';
 import { bookSession, hasBook } from './book.js';
 import { note } from './developer.js';
-import { byId } from './dom.js';
+import { byId, formatNumber } from './dom.js';
 import { introduce } from './introductions.js';
 import { settings, toolsOfPrompt } from './settings.js';
 
@@ -131,7 +131,7 @@ export async function showGauge(engine, path, draft) {
   meter.max = contextSize;
   meter.high = contextSize * FILL_OFFER;
   meter.value = Math.min(tokens, contextSize);
-  byId('gauge-text').textContent = `${tokens} of ${contextSize} tokens`;
+  byId('gauge-text').textContent = `${formatNumber(tokens)} of ${formatNumber(contextSize)} tokens`;
   const isRoomy = tokens < contextSize * FILL_SHOWN;
   box.classList.toggle('roomy', isRoomy);
   const isEarly = tokens > contextSize * FILL_OFFER && path.length > 2;
@@ -142,9 +142,10 @@ export async function showGauge(engine, path, draft) {
 
 /** @param {Fit} fit @returns {string} */
 export function wordsFor({ tokens, size, answer, own, tooLong }) {
-  const limit = `the context of the model has ${size} tokens, of which ${answer} are reserved for the answer`;
-  if (tooLong) return `This text is ${tooLong} tokens too long: it has ${own}, and ${limit}.`;
-  return `With this question the conversation has ${tokens} tokens; ${limit}.`;
+  const limit = `the context of the model has ${formatNumber(size)} tokens, of which ${answer} are reserved for the answer`;
+  if (tooLong && own)
+    return `This text is ${formatNumber(tooLong)} tokens too long: it has ${formatNumber(own)}, and ${limit}.`;
+  return `With this question the conversation has ${formatNumber(tokens)} tokens; ${limit}.`;
 }
 
 /** @type {((isFolding?: boolean) => void) | undefined} */

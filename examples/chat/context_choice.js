@@ -2,7 +2,7 @@
 // memory that it needs here. This file is loaded with the settings.
 
 import { CONTEXT_USUAL, reachableBytes, sizesOf } from './context_sizes.js';
-import { formatBytes } from './dom.js';
+import { formatBytes, formatNumber } from './dom.js';
 import { readDevice } from './model_header.js';
 import { MEMORY_SHARE_MAX } from './model_verdict.js';
 import { contextWanted } from './settings.js';
@@ -30,11 +30,9 @@ async function readSizes(engine) {
   return { sizes: sizesOf(model, reachableBytes(info.memory, deviceBytes)), trained };
 }
 
-const number = (/** @type {number} */ value) => value.toLocaleString('en');
-
 /** @param {Size} size */
 function wordsOf({ tokens, moreBytes, fits }) {
-  const name = `${number(tokens)} tokens`;
+  const name = `${formatNumber(tokens)} tokens`;
   if (Math.abs(moreBytes) < 1e5) return `${name} (current)`;
   const cost = `about ${formatBytes(Math.abs(moreBytes))} of memory`;
   if (!fits) return `${name}: ${cost} more, too much here`;
@@ -56,11 +54,12 @@ export async function fillSizes(field, hint, engine) {
     return option;
   });
   const isKnown = wanted === CONTEXT_USUAL || sizes.some(({ tokens }) => tokens === wanted);
-  if (options.length === 0) options.push(new Option(`At most ${number(CONTEXT_USUAL)} tokens`, ''));
-  if (!isKnown) options.push(new Option(`${number(wanted)} tokens`, String(wanted)));
+  if (options.length === 0)
+    options.push(new Option(`At most ${formatNumber(CONTEXT_USUAL)} tokens`, ''));
+  if (!isKnown) options.push(new Option(`${formatNumber(wanted)} tokens`, String(wanted)));
   field.replaceChildren(...options);
   field.value = wanted === CONTEXT_USUAL ? '' : String(wanted);
-  const limit = `This model was trained with a context of ${number(trained)} tokens.`;
+  const limit = `This model was trained with a context of ${formatNumber(trained)} tokens.`;
   const choice =
     'Changing the context reloads the model. The choice is saved with the conversation.';
   hint.textContent = [trained > 0 && limit, sizes.length > 0 && choice].filter(Boolean).join(' ');

@@ -183,6 +183,9 @@ export function makeCopyButtons(className, textOf) {
   return [button];
 }
 
+/** @param {number} value @returns {string} its digits in groups */
+export const formatNumber = (value) => value.toLocaleString('en');
+
 /** @param {number} bytes @param {number} [digits] after the point, in megabytes */
 export function formatBytes(bytes, digits = 1) {
   if (bytes < 1e6) return `${Math.round(bytes / 1e3)} kB`;

@@ -8,7 +8,7 @@ import { SHARED } from './built_in.js';
 import { CONTEXT_USUAL } from './context_sizes.js';
 import * as conversation from './conversation.js';
 import { note } from './developer.js';
-import { byId, make, makeButton } from './dom.js';
+import { byId, formatNumber, make, makeButton } from './dom.js';
 import { download, findDownload, onDownload, pause, want } from './downloads.js';
 import { takeStarted, workerOption } from './engine_start.js';
 import { takeInLater } from './file_import.js';
@@ -85,7 +85,7 @@ export async function showFacts() {
   const facts = {
     Name: loaded?.name,
     Size: parameters > 0 && `${size} parameters`,
-    Context: `${info.contextSize.toLocaleString('en')} tokens`,
+    Context: `${formatNumber(info.contextSize)} tokens`,
     Processor: crossOriginIsolated ? threads : `${threads}: the page is not cross-origin isolated`,
     'WebAssembly code': info.kernels,
     Engine: info.sharing === 'follower' && 'the one in another tab',
@@ -283,7 +283,9 @@ async function createSized(context, options) {
     if (!(error instanceof WickError) || options.signal.aborted) throw error;
     const made = await createEngine(options);
     const { contextSize } = await made.info();
-    showNotice(`The context has ${contextSize} tokens instead of ${context}: ${sentence(error)}`);
+    showNotice(
+      `The context has ${formatNumber(contextSize)} tokens instead of ${formatNumber(context)}: ${sentence(error)}`,
+    );
     return made;
   }
 }

@@ -2,7 +2,7 @@
 // files of a repository, and reads and checks a file's header. This file is loaded when something
 // is typed or chosen.
 
-import { formatBytes, make, makeButton, makeLine } from './dom.js';
+import { formatBytes, formatNumber, make, makeButton, makeLine } from './dom.js';
 import { hubAddress, hubNameOf, mirrored } from './hub.js';
 import { encoderBytes, listHubFiles, searchHub } from './hub_search.js';
 import { examine, readDevice } from './model_header.js';
@@ -43,7 +43,7 @@ async function showSearch(text, pick, signal) {
     listOf(
       all.map(({ name, downloads, isGated }) => [
         name,
-        `${downloads.toLocaleString('en')} downloads${isGated ? ', requires a login' : ''}`,
+        `${formatNumber(downloads)} downloads${isGated ? ', requires a login' : ''}`,
         () => pick(name),
       ]),
     ),

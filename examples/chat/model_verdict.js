@@ -1,7 +1,7 @@
 // examples/chat/model_verdict.js — describes a model before its weights are downloaded: its kind, its requirements, its likely
 // speed here, and whether it is worth the download.
 
-import { roundBytes } from './dom.js';
+import { formatNumber, roundBytes } from './dom.js';
 
 /**
  * @typedef {{architecture: string | null, name: string | null, parameters?: number, types: Record<string, {bytes: number}>,
@@ -135,7 +135,9 @@ export function judge(facts, device, measured) {
     ['Download', fileBytes ? roundBytes(fileBytes) : 'unknown'],
     [
       'Context',
-      contextTrained ? `${contextTokens} tokens here, trained for ${contextTrained}` : 'unknown',
+      contextTokens && contextTrained
+        ? `${formatNumber(contextTokens)} tokens here, trained for ${formatNumber(contextTrained)}`
+        : 'unknown',
     ],
     [
       'Memory',

@@ -2,7 +2,7 @@
 // has read, then how fast it generates. A speed is shown once it is known, with its significant
 // digits.
 
-import { byId } from './dom.js';
+import { byId, formatNumber } from './dom.js';
 
 /** Before this time, a measured speed would depend more on the clock than on the model. */
 const MEASURED_MS = 700;
@@ -15,7 +15,7 @@ const two = (speed) => (speed >= 10 ? String(Math.round(speed)) : speed.toFixed(
 
 /** @param {number} done @param {number} total @param {number} ms since the first part arrived */
 export function readingInWords(done, total, ms) {
-  const words = `Reading ${done} of ${total} tokens`;
+  const words = `Reading ${formatNumber(done)} of ${formatNumber(total)} tokens`;
   if (ms < MEASURED_MS || done === 0 || done >= total) return words;
   const seconds = Math.ceil(((total - done) * ms) / done / 1000);
   return `${words}, about ${seconds} s left`;

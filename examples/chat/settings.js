@@ -2,7 +2,7 @@
 
 import { SETTINGS } from './built_in.js';
 import { CONTEXT_USUAL } from './context_sizes.js';
-import { byId, openDialog } from './dom.js';
+import { byId, formatNumber, openDialog } from './dom.js';
 import { keepJson, readJson } from './local_storage.js';
 import { toolsTold } from './tools.js';
 
@@ -117,7 +117,7 @@ function fillForm() {
   // the sizes arrive with the model's information
   const wanted = String(contextWanted() ?? '');
   /** @type {HTMLElement} */ (field('context')).replaceChildren(
-    new Option(wanted ? `${wanted} tokens` : 'default', wanted),
+    new Option(wanted ? `${formatNumber(Number(wanted))} tokens` : 'Default', wanted),
   );
   for (const name of [...numbers, ...texts]) {
     const value = /** @type {Record<string, unknown>} */ (settings)[name];

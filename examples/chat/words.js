@@ -4,7 +4,7 @@
 
 import { messagesOf } from './answer_request.js';
 import { forkBook } from './book.js';
-import { make, makeButton, moveByKeys } from './dom.js';
+import { formatNumber, make, makeButton, moveByKeys } from './dom.js';
 import { saidUntil } from './tree.js';
 
 /** @import { Engine } from 'wick-llm' */
@@ -159,7 +159,7 @@ function restOf(words, text) {
   const last = words.at(-1);
   const rest = last ? text.slice(last.at + last.text.length) : '';
   if (rest.trim() === '') return [];
-  const hint = `Only the first ${WORDS_MAX.toLocaleString('en')} words can be chosen.`;
+  const hint = `Only the first ${formatNumber(WORDS_MAX)} words can be chosen.`;
   return [
     make('div', { className: 'words-rest', dir: 'auto' }, rest),
     make('p', { className: 'hint' }, hint),

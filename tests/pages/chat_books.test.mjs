@@ -385,9 +385,9 @@ test('for a text that is too long, the excess is reported, and it is read in par
   const asked = row(page, 'long.txt').locator('small');
   await asked.getByText(/tokens too long/).waitFor();
   const [, has, size, free, tooLong] =
-    /It has (\d+) tokens, and the context of this model has (\d+) tokens, of which (\d+) are reserved for questions: it is (\d+) tokens too long/
+    /It has ([\d,]+) tokens, and the context of this model has ([\d,]+) tokens, of which ([\d,]+) are reserved for questions: it is ([\d,]+) tokens too long/
       .exec(await asked.innerText())
-      ?.map(Number) ?? [];
+      ?.map((digits) => Number(digits.replaceAll(',', ''))) ?? [];
   assert.equal(has - (size - free), tooLong);
   await takePicture(page, 'books-too-long');
   await button(page, 'Read it in parts', 'long.txt').click();

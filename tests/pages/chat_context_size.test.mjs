@@ -107,13 +107,18 @@ test('a size is chosen with its cost visible, kept with the conversation, and th
   const grown = (after - before) / 1e6;
   assert.ok(grown < 1.5 * Number(said) + 1, `${grown} MB more, ${said} were told`);
   await askReal(page, 'What is Wick?');
-  await page.locator('#gauge-text', { hasText: `of ${TRAINED} tokens` }).waitFor();
+  await page
+    .locator('#gauge-text', { hasText: `of ${TRAINED.toLocaleString('en')} tokens` })
+    .waitFor();
   // the model reads more than the default context
   const long = 'The fox is in the garden. '.repeat(900);
   const tokens = await page.evaluate(`engine.countTokens(${JSON.stringify(long)})`);
   assert.ok(tokens > 4096, `${tokens}`);
   await page.fill('#prompt', long);
-  await untilTrue(page, `parseInt(document.getElementById('gauge-text').textContent) > ${tokens}`);
+  await untilTrue(
+    page,
+    `parseInt(document.getElementById('gauge-text').textContent.replace(',', '')) > ${tokens}`,
+  );
   assert.equal(await page.locator('#context-note').isHidden(), true);
   await page.fill('#prompt', '');
   await page.reload();
@@ -150,6 +155,6 @@ test('each conversation has its context size; if a model does not support it, th
   await page.locator('#model-name', { hasText: 'Wick 4.2M' }).waitFor();
   assert.match(
     await page.innerText('#notice-text'),
-    /^The context has \d+ tokens instead of 8192: /,
+    /^The context has [\d,]+ tokens instead of 8,192: /,
   );
 });

@@ -88,7 +88,7 @@ describe('the description of a model', () => {
       Architecture: 'qwen3, 600 M parameters',
       Quantisation: 'Q8_0',
       Download: '600 MB',
-      Context: '4096 tokens here, trained for 32768',
+      Context: '4,096 tokens here, trained for 32,768',
       Memory: '1.2 GB of 4.0 GB that a page can have; the device has 8 GB or more',
       Speed: 'about 10 tokens/s, as measured on this machine',
     });

@@ -55,11 +55,11 @@ test('the activity line shows reading, then writing with its speed', {
   await untilTrue(page, 'globalThis.prefill !== undefined');
   await page.evaluate('prefill({ done: 128, total: 2048 })');
   // on a slow machine, the text already contains the remaining time
-  await live.getByText(/^Reading 128 of 2048 tokens(, about \d+ s left)?$/).waitFor();
+  await live.getByText(/^Reading 128 of 2,048 tokens(, about \d+ s left)?$/).waitFor();
   await untilTrue(page, 'performance.now() > 1500');
   await page.waitForTimeout(800);
   await page.evaluate('prefill({ done: 1024, total: 2048 })');
-  await live.getByText(/^Reading 1024 of 2048 tokens, about \d+ s left$/).waitFor();
+  await live.getByText(/^Reading 1,024 of 2,048 tokens, about \d+ s left$/).waitFor();
   await page.evaluate("say('One')");
   await live.getByText('Writing: 1 token', { exact: true }).waitFor();
   await page.waitForTimeout(800);

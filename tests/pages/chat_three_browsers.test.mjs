@@ -297,10 +297,10 @@ const passes = [
     await until('asked', () => asked.length === 1);
     const told = async (text) => await until(text, () => one('#live').textContent === text);
     prefill({ done: 128, total: 2048 });
-    await told('Reading 128 of 2048 tokens');
+    await told('Reading 128 of 2,048 tokens');
     await new Promise((settle) => setTimeout(settle, 1600));
     prefill({ done: 1024, total: 2048 });
-    await until('time', () => /^Reading 1024 of 2048 tokens, about \\d+ s left$/.test(one('#live').textContent));
+    await until('time', () => /^Reading 1,024 of 2,048 tokens, about \\d+ s left$/.test(one('#live').textContent));
     say('One');
     await told('Writing: 1 token');
     end('length');

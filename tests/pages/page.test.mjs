@@ -176,7 +176,7 @@ test('for text that is too long, the excess is reported, and the text stays in t
   await page.locator('#context-note:visible').waitFor();
   assert.match(
     await page.innerText('#context-text'),
-    /^This text is \d+ tokens too long: it has \d+, and the context of the model has 4096 tokens, of which .* reserved for the answer\.$/,
+    /^This text is [\d,]+ tokens too long: it has [\d,]+, and the context of the model has 4,096 tokens, of which .* reserved for the answer\.$/,
   );
   assert.equal(await page.isHidden('#problem'), true);
   assert.equal(await page.inputValue('#prompt'), long);
