@@ -172,7 +172,7 @@ export class BookReading {
     const { code, message } = /** @type {WickError} */ (error);
     const isGone = error instanceof WickError && ['CLOSED', 'WORKER_CRASHED'].includes(code);
     if (!isGone) remember(this.#key, false);
-    const problem = isGone ? 'Its model is no longer loaded.' : `It could not be read: ${message}`;
+    const problem = isGone ? 'Its model was unloaded.' : `It could not be read: ${message}`;
     this.#now({ state: isGone ? 'paused' : 'failed', problem });
   }
 

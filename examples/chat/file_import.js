@@ -25,7 +25,7 @@ export async function takeInLater({ file: files = [], mmproj }, onKept) {
     showNotice(`${file.name} (${formatBytes(file.size)}) is saved in this browser.`);
   } catch (error) {
     const isFull = /** @type {{code?: string}} */ (error).code === 'STORAGE_FULL';
-    const why = isFull ? 'there is no storage left for it' : `it could not be saved (${error})`;
+    const why = isFull ? 'storage has no room for it' : `it could not be saved (${error})`;
     showNotice(`${file.name} is loaded, but ${why}: choose it again after a reload.`);
   }
 }

@@ -21,7 +21,7 @@ export async function useHub(typed) {
     const { isList } = await ask(`${address}/api/models?limit=1`);
     if (!isList) throw new Error('its response is not a list of models');
   } catch (error) {
-    throw new Error(`There is no hub at ${address}: ${/** @type {Error} */ (error).message}.`);
+    throw new Error(`No hub was found at ${address}: ${/** @type {Error} */ (error).message}.`);
   }
   localStorage.setItem(ADDRESS_KEY, address);
 }

@@ -233,7 +233,7 @@ async function bringModel(wish, signal) {
       urls.some((one) => [address, hubNameOf(address)].includes(one)),
     );
     if (part?.storedBytes) {
-      offerRoom(`There is no storage left for the rest of ${name}. The downloaded part is kept.`, [
+      offerRoom(`Storage has no room for the rest of ${name}. The downloaded part is kept.`, [
         makeButton('Load it without saving', () => {
           notToKeep.add(url);
           load({ name, url, mmproj: wish.mmproj });
@@ -241,7 +241,7 @@ async function bringModel(wish, signal) {
       ]);
       throw error;
     }
-    offerRoom(`There is no storage left for ${name}: it is loaded, but not saved.`);
+    offerRoom(`Storage has no room for ${name}: it is loaded, but not saved.`);
     return unkept;
   }
   return { options: await fromStore(), isNew: true };

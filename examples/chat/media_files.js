@@ -84,7 +84,7 @@ async function readImage(file) {
   const scale = Math.min(1, Math.sqrt(PIXELS_MAX / (width * height)));
   const made = await drawn(image, Math.round(width * scale), Math.round(height * scale));
   if (!isElement) image.close();
-  return made ?? 'there is not enough memory for an image of this size';
+  return made ?? 'the browser has too little memory for an image of this size';
 }
 
 /** @param {CanvasImageSource} image @param {number} width @param {number} height @returns {Promise<Blob | undefined>} */

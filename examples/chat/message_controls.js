@@ -159,12 +159,12 @@ function showFork({ fork, parent }, article) {
   article.append(make('p', { className: 'fork', dir: 'auto' }, line, show));
 }
 
-// ---- text that the model no longer sees ----
+// ---- text that is hidden from the model ----
 
 /** @param {Message} question @returns {import('./actions.js').Item} */
 const forgetItem = (question) => ({
   name: 'Forget',
-  hint: 'The model no longer sees this question and its answer.',
+  hint: 'Hide this question and its answer from the model.',
   action: () => forget(question, 'forget'),
   className: 'forget',
 });

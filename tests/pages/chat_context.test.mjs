@@ -253,9 +253,7 @@ test('without space for the rest of a model, the page does not download it again
     });
   });
   await choose(page, 'other.gguf');
-  await page
-    .locator('#room-text', { hasText: 'no storage left for the rest of other.gguf' })
-    .waitFor();
+  await page.locator('#room-text', { hasText: 'no room for the rest of other.gguf' }).waitFor();
   await page.locator('#problem-text', { hasText: 'is still loaded' }).waitFor();
   assert.equal((await page.evaluate('loaded')).length, 1);
   await takePicture(page, 'chat-no-room-for-the-rest');

@@ -229,7 +229,7 @@ test('without storage space, a model is loaded but not stored, and the page list
     'StorageManager.prototype.estimate = async () => ({ usage: 0, quota: 5e6 });',
   );
   await untilModel(page, 'large.gguf');
-  await page.locator('#room-text', { hasText: 'no storage left for large.gguf' }).waitFor();
+  await page.locator('#room-text', { hasText: 'no room for large.gguf' }).waitFor();
   await ask(page);
   assert.equal(await storedBytes(page), 0);
 });

@@ -351,8 +351,8 @@ describe('in the page', { skip }, () => {
       ['http://mirror.example', /must begin with https/],
       ['https://me:secret@mirror.example', /must not contain a login/],
       ['https://mirror.example/?a=b', /must not contain a login/],
-      [`${server.url}nowhere`, /^There is no hub at .*nowhere: the hub responded with 404\.$/],
-      [server.url, /^There is no hub at /],
+      [`${server.url}nowhere`, /^No hub was found at .*nowhere: the hub responded with 404\.$/],
+      [server.url, /^No hub was found at /],
     ];
     for (const [typed, words] of wrong) {
       await page.fill('#hub-address', typed);
