@@ -733,7 +733,11 @@ describe('request records', () => {
       const usage = {
         input: whole.usage.prompt_tokens ?? whole.usage.input_tokens,
         output: whole.usage.completion_tokens ?? whole.usage.output_tokens,
+        cached: (whole.usage.prompt_tokens_details ?? whole.usage.input_tokens_details)
+          .cached_tokens,
       };
+      const cached = records.at(-1)['gen_ai.usage.cache_read.input_tokens'];
+      assert.equal(cached, usage.cached);
       const before = records.length;
       const streamed = await handle(post(path, { ...body, stream: true }));
       assert.equal(records.length, before, 'a stream is recorded only at its end');

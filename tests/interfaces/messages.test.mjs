@@ -106,6 +106,7 @@ describe('Anthropic’s client', () => {
     const { usage } = any(first).message;
     const whole = await server.client.messages.countTokens({ model: 'any', messages });
     assert.equal(usage.input_tokens, whole.input_tokens);
+    assert.equal(usage.output_tokens, 0);
     assert.ok(wanted <= usage.input_tokens); // cached tokens are not included
     assert.equal(calls, 0);
   });

@@ -482,6 +482,7 @@ describe('requests that need the grammar module', () => {
     await end(undefined);
     assert.deepEqual([submitted.sort(), changes() > 0], [['g1', 'plain', 'same session'], true]);
     assert.equal(waiting().requests.waiting, 0);
+    assert.equal(waiting().requests.waiting_max, 2);
   });
 
   test('are rejected if it cannot be loaded; cancelled ones are removed', async () => {

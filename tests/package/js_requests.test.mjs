@@ -397,7 +397,7 @@ describe('a reader of pieces', () => {
     left.connection.give(0, ['a', 'b']);
     left.connection.give(0, ['c']);
     assert.deepEqual(heard, ['a'], 'no callback after the abort');
-    for (const options of [{ onToken: 5 }, { onPrefill: 'x' }, { signal: {} }])
+    for (const options of [{ onToken: 5 }, { onPrefill: 'x' }, { logitsHook: 5 }, { signal: {} }])
       assert.throws(() => open(options), isArg);
   });
 
