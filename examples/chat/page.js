@@ -105,7 +105,7 @@ function sendLater(text) {
   const onEngine = () => {
     if (!current().engine) return;
     end();
-    if (chat.about.id === id) send(promptField.value);
+    if (chat.about.id === id) composer.requestSubmit();
   };
   byId('log').addEventListener('engine', onEngine, { signal: waiting.signal });
   const words = 'Your message will be answered when the model is ready.';

@@ -228,6 +228,23 @@ test('a message waits for a file that is still being read', { skip }, async (t) 
   assert.equal(await page.evaluate('asked[0]'), 'a.txt:\n```txt\nslow file\n```\nWhat is it?');
 });
 
+test('a message that waits for the model also waits for a file that is attached meanwhile', {
+  skip,
+}, async (t) => {
+  const holds = 'globalThis.holdLoading = () => new Promise((settle) => { release = settle; });';
+  const page = await openPage(t, { script: slowReading + holds, isReady: false });
+  await untilTrue(page, 'globalThis.release !== undefined');
+  await page.fill('#prompt', 'What is it?');
+  await page.press('#prompt', 'Enter');
+  await page.locator('#notice-text', { hasText: 'will be answered' }).waitFor();
+  await attachSlow(page);
+  await page.evaluate('release()');
+  await page.locator('#loading').waitFor({ state: 'hidden' });
+  await page.evaluate('isQuick = true');
+  await untilTrue(page, 'asked.length === 1');
+  assert.equal(await page.evaluate('asked[0]'), 'a.txt:\n```txt\nslow file\n```\nWhat is it?');
+});
+
 test('a long file that becomes a book leaves the message, whose other files stay', {
   skip,
 }, async (t) => {

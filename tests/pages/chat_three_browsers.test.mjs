@@ -36,7 +36,8 @@ const passes = [
     await answer(' of it.');
     const told = one('#told').hidden ? '' : one('#told-text').textContent;
     const temperatures = [...new Set(bodies.map(({ temperature }) => temperature))];
-    return { elsewhere, back, last: shown().at(-1), told, temperatures, isAsked: persists === Number(Boolean(navigator.storage)) };`,
+    const isAsked = await until('asked for', () => persists === Number(Boolean(navigator.storage)));
+    return { elsewhere, back, last: shown().at(-1), told, temperatures, isAsked };`,
     {
       ...{ elsewhere: 'You: Second', back: ['First', 'One.', 'Second', 'Two.'] },
       ...{ last: 'Half of it.', told: 'Be brief.', temperatures: [0], isAsked: true },
