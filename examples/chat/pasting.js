@@ -19,13 +19,17 @@ export function stopAttaching() {
   attaching.delete(chat.about.id);
 }
 
-/** Attaches files to the next message of the open conversation, also if another one is opened in the meantime. @param {File[]} files */
+/** Attaches files to the next message of the open conversation, also if another one is opened in the meantime. @param {File[] | Promise<File[]>} files */
 export function attach(files) {
   const { about } = chat;
   const late = () => showNotice('File support could not be loaded. Check the network connection.');
   const { control, done: before } = attaching.get(about.id) ?? { control: new AbortController() };
   const { signal } = control;
-  const own = loadMedia().then((one) => one.attachFiles(files, about, signal), late);
+  const own = Promise.resolve(files).then((some) =>
+    some.length === 0
+      ? undefined
+      : loadMedia().then((one) => one.attachFiles(some, about, signal), late),
+  );
   const done = Promise.allSettled([before, own]).then(() => !signal.aborted);
   attaching.set(about.id, { control, done });
   return own;

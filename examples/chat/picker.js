@@ -171,11 +171,12 @@ async function takeListed() {
 
 /** @param {File[]} files that were dropped or opened: models are loaded, others are attached */
 export async function takeFiles(files) {
-  const areModels = await Promise.all(files.map(isModel));
+  const checking = Promise.all(files.map(isModel));
+  const attached = attach(checking.then((are) => files.filter((_, index) => !are[index])));
+  const areModels = await checking;
   const own = files.filter((_, index) => areModels[index]);
-  const others = files.filter((_, index) => !areModels[index]);
   if (own.length > 0) loadFiles(own);
-  if (others.length > 0) await attach(others);
+  await attached;
 }
 
 /** @param {DragEvent} event */

@@ -228,6 +228,26 @@ test('a message waits for a file that is still being read', { skip }, async (t) 
   assert.equal(await page.evaluate('asked[0]'), 'a.txt:\n```txt\nslow file\n```\nWhat is it?');
 });
 
+test('a message waits for a file whose kind is still being checked', { skip }, async (t) => {
+  const slowSlices = `const { slice } = Blob.prototype;
+    Blob.prototype.slice = function (...range) {
+      return Object.assign(slice.apply(this, range), { name: this.name });
+    };`;
+  const page = await openPage(t, { script: slowSlices + slowReading });
+  await page.fill('#prompt', 'What is it?');
+  await page.setInputFiles('#attach-file', file('a.txt', 'slow file'));
+  await page.press('#prompt', 'Enter');
+  await page.click('#new-chat');
+  await page.fill('#prompt', 'Another');
+  await page.evaluate('isQuick = true');
+  const { drafts } = await untilKept(page, (kept) => kept.drafts.some(({ media }) => media));
+  assert.deepEqual(drafts.map(({ text, media }) => [text, media?.length]).sort(), [
+    ['Another', undefined],
+    ['What is it?', 1],
+  ]);
+  assert.equal(await page.evaluate('asked.length'), 0);
+});
+
 test('a message that waits for the model also waits for a file that is attached meanwhile', {
   skip,
 }, async (t) => {
