@@ -416,7 +416,7 @@ test('a duplicated tab does not share its draft and its answer', {
   await twin.locator('.message.assistant footer', { hasText: 'in another tab' }).waitFor();
   assert.equal(await twin.inputValue('#prompt'), '');
   assert.equal(await twin.locator('.continue').count(), 0);
-  await page.evaluate(`say('the rest.'); end()`);
+  await page.evaluate(`say('and the rest.'); end()`);
   await twin.locator('.body', { hasText: 'and the rest.' }).waitFor();
   await twin.close();
   await page.reload(); // the tab restores its own draft immediately
