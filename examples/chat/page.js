@@ -116,7 +116,8 @@ function sendLater(text) {
 composer.addEventListener('submit', async (event) => {
   event.preventDefault();
   const { id } = chat.about;
-  if (!(await untilAttached(id))) return; // a file that is being read belongs to the message
+  const attached = untilAttached(id); // a file that is being read belongs to the message
+  if (attached && !(await attached)) return;
   if (conversation.isAnswering() || chat.about.id !== id) return; // keeps the typed text
   if (current().engine) send(promptField.value);
   else sendLater(promptField.value);

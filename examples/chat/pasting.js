@@ -10,8 +10,12 @@ import { chat } from './open_chat.js';
 /** The files that are being read, by conversation. @type {Map<string, {control: AbortController, done?: Promise<boolean>}>} */
 const attaching = new Map();
 
-/** @param {string} id of a conversation @returns {Promise<boolean>} settles when no file is being read for it; false if the user has cancelled the reading */
-export const untilAttached = async (id) => (await attaching.get(id)?.done) ?? true;
+/**
+ * @param {string} id of a conversation
+ * @returns {Promise<boolean> | undefined} settles when no file is being read for it, with false if the user has cancelled
+ * the reading; undefined if it has no files
+ */
+export const untilAttached = (id) => attaching.get(id)?.done;
 
 /** Cancels the reading of files for the open conversation. */
 export function stopAttaching() {
