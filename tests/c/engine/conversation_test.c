@@ -306,41 +306,32 @@ TEST(a_prefix_may_mention_reasoning_tags) {
   }
 }
 
-// A string in the JSON may contain the tag.
-TEST(content_begins_after_the_first_end_of_reasoning) {
-  wick_engine *engine = open_engine(CALLS);
+// Lets the engine continue `prefix` with content that matches a JSON schema.
+static void check_continued(const char *source, const char *prefix, const char *schema,
+                            const char *wanted) {
+  wick_engine *engine = open_engine(source);
   wick_conversation of = conversation_of(HELLO(""));
-  const wick_grammar schema = {.kind = WICK_GRAMMAR_JSON_SCHEMA,
-                               .text = "{\"enum\":[\"</think>ok\"]}",
-                               .text_bytes = strlen("{\"enum\":[\"</think>ok\"]}")};
-  of.chat.prefix = "Hm</think>\n\"</think>";
-  of.chat.prefix_bytes = strlen(of.chat.prefix);
+  const wick_grammar grammar = {
+      .kind = WICK_GRAMMAR_JSON_SCHEMA, .text = schema, .text_bytes = strlen(schema)};
+  of.chat.prefix = prefix;
+  of.chat.prefix_bytes = strlen(prefix);
   wick_request request = request_of(&of);
   reply_record out = {.engine = engine};
   uint32_t id;
-  request.grammar = &schema;
+  request.grammar = &grammar;
   CHECK_EQ_INT(wick_request_submit(engine, &request, &id, NULL), WICK_OK);
   fixture_run(engine, take, &out);
-  CHECK_EQ_STR(out.text, "c:ok\"");
+  CHECK_EQ_STR(out.text, wanted);
   wick_engine_destroy(engine);
 }
 
+// A string in the JSON may contain the tag.
+TEST(content_begins_after_the_first_end_of_reasoning) {
+  check_continued(CALLS, "Hm</think>\n\"</think>", "{\"enum\":[\"</think>ok\"]}", "c:ok\"");
+}
+
 TEST(constrained_content_continues_its_prefix) {
-  wick_engine *engine = open_engine("{{ messages[0].content }}");
-  wick_conversation of = conversation_of(HELLO(""));
-  const wick_grammar schema = {.kind = WICK_GRAMMAR_JSON_SCHEMA,
-                               .text = "{\"enum\":[\"ok\"]}",
-                               .text_bytes = strlen("{\"enum\":[\"ok\"]}")};
-  of.chat.prefix = "\"o";
-  of.chat.prefix_bytes = strlen(of.chat.prefix);
-  wick_request request = request_of(&of);
-  reply_record out = {.engine = engine};
-  uint32_t id;
-  request.grammar = &schema;
-  CHECK_EQ_INT(wick_request_submit(engine, &request, &id, NULL), WICK_OK);
-  fixture_run(engine, take, &out);
-  CHECK_EQ_STR(out.text, "c:k\"");
-  wick_engine_destroy(engine);
+  check_continued("{{ messages[0].content }}", "\"o", "{\"enum\":[\"ok\"]}", "c:k\"");
 }
 
 TEST(a_session_is_reused_for_the_next_turn) {
