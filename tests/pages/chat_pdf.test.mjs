@@ -83,6 +83,25 @@ test('unreadable files are reported with the reason, and input stays', {
 const slowly = `const now = performance.now.bind(performance);
   performance.now = () => 5000 * now();`;
 
+/**
+ * Returns a script for the page that calls its global function `cancel` once, while a page of a PDF is being read.
+ * @param {string} note the selector of the element that reports the page
+ * @param {string} [first] runs before it
+ */
+const cancelling = (note, first = '') => `${slowly}
+  globalThis.cancel = undefined;
+  addEventListener('DOMContentLoaded', () => {
+    const look = () => {
+      const note = document.querySelector('${note}');
+      if (!cancel || !note?.textContent.includes('reading page 20')) return;
+      ${first}
+      cancel(note);
+      cancel = undefined;
+    };
+    new MutationObserver(look).observe(document.body, { childList: true, characterData: true, subtree: true });
+  });`;
+const long = pdfOf(Array.from({ length: 60 }, (_, index) => `Line ${index}`));
+
 test('progress in pages is shown for a PDF that takes a while to read', { skip }, async (t) => {
   const script = `${slowly}
     globalThis.notes = [];
@@ -102,21 +121,8 @@ test('progress in pages is shown for a PDF that takes a while to read', { skip }
 test('Cancel and Escape end the reading of a PDF, and a message that waits for it is not sent', {
   skip,
 }, async (t) => {
-  // sends the message and calls `cancel` while a page is being read
-  const script = `${slowly}
-    globalThis.cancel = undefined;
-    addEventListener('DOMContentLoaded', () => {
-      const look = () => {
-        const note = document.querySelector('.attached-note');
-        if (!cancel || !note?.textContent.includes('reading page 20')) return;
-        document.getElementById('composer').requestSubmit();
-        cancel(note);
-        cancel = undefined;
-      };
-      new MutationObserver(look).observe(document.body, { childList: true, characterData: true, subtree: true });
-    });`;
-  const page = await openPage(t, { script });
-  const long = pdfOf(Array.from({ length: 60 }, (_, index) => `Line ${index}`));
+  const send = "document.getElementById('composer').requestSubmit();";
+  const page = await openPage(t, { script: cancelling('.attached-note', send) });
   await page.fill('#prompt', 'What is it about?');
   for (const cancel of [
     "(note) => note.querySelector('button').click()",
@@ -139,22 +145,9 @@ test('Cancel and Escape end the reading of a PDF, and a message that waits for i
 test('Cancel and Escape end the reading of a PDF for the shelf, which stays open', {
   skip,
 }, async (t) => {
-  // calls `cancel` while a page is being read
-  const script = `${slowly}
-    globalThis.cancel = undefined;
-    addEventListener('DOMContentLoaded', () => {
-      const look = () => {
-        const note = document.querySelector('#books-note');
-        if (!cancel || !note?.textContent.includes('reading page 20')) return;
-        cancel();
-        cancel = undefined;
-      };
-      new MutationObserver(look).observe(document.body, { childList: true, characterData: true, subtree: true });
-    });`;
-  const page = await openPage(t, { script });
+  const page = await openPage(t, { script: cancelling('#books-note') });
   await page.click('#open-more');
   await page.click('#open-books');
-  const long = pdfOf(Array.from({ length: 60 }, (_, index) => `Line ${index}`));
   const fileOf = (/** @type {string} */ name, /** @type {string} */ text) => ({
     ...{ name, mimeType: 'application/pdf', buffer: Buffer.from(text, 'latin1') },
   });
