@@ -7,9 +7,9 @@ import { keepNotices } from './chat_steps.mjs';
 /**
  * Replaces the package. Tests use `say`, `call`, `end` and `fail` to produce answers; `asked`,
  * `bodies`, `counts` and `loaded` record the page's requests. Tokens are counted after the promise
- * `untilCounted`. With `summary`, requests that are not
- * streamed get that answer immediately. With `answersByItself`, words arrive automatically one by
- * one, after the calls in `callsByItself` if the request has tools. A token is a word.
+ * `untilCounted`. With `summary`, requests that are not streamed get that answer immediately. With
+ * `answersByItself`, words arrive automatically one by one, after the calls in `callsByItself` if
+ * the request has tools. A token is a word.
  */
 export const stubEngine = `
   export class WickError extends Error {
